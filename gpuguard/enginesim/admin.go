@@ -56,7 +56,7 @@ func (e *Engine) adminKnobs(base func(Knobs) Knobs) http.HandlerFunc {
 			writeProblem(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body could not be read: %v (at most %d bytes)", err, maxKnobsBytes))
 			return
 		}
-		knobs, err := e.updateKnobs(func(current Knobs) (Knobs, error) { return decodeKnobs(body, base(current)) })
+		knobs, err := e.updateKnobs(func(current Knobs) (Knobs, error) { return ParseKnobs(body, base(current)) })
 		if err != nil {
 			writeProblem(w, http.StatusBadRequest, strings.ReplaceAll(err.Error(), "\n", "; "))
 			return
@@ -75,8 +75,10 @@ func (e *Engine) adminReset(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, knobs)
 }
 
-// decodeKnobs reads strict JSON over base; the error names the field.
-func decodeKnobs(body []byte, base Knobs) (Knobs, error) {
+// ParseKnobs reads a JSON object over base: fields it does not name keep their
+// value. Unknown fields and wrong types are refused by name with an error that
+// wraps ErrInvalidKnobs. Ranges are left to Validate.
+func ParseKnobs(body []byte, base Knobs) (Knobs, error) {
 	var fields map[string]json.RawMessage
 	dec := json.NewDecoder(strings.NewReader(string(body)))
 	if err := dec.Decode(&fields); err != nil {

@@ -143,18 +143,18 @@ func TestSettingKnobsStartsTheDrawsAgain(t *testing.T) {
 	require.NotEqual(t, first, run())
 }
 
-func FuzzDecodeKnobs(f *testing.F) {
+func FuzzParseKnobs(f *testing.F) {
 	f.Add([]byte(`{"fail_ratio":0.5,"seed":18446744073709551615}`))
 	f.Add([]byte(`{"x":[[]]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		k, err := decodeKnobs(body, DefaultKnobs())
+		k, err := ParseKnobs(body, DefaultKnobs())
 		if err != nil {
 			require.ErrorIs(t, err, ErrInvalidKnobs)
 			return
 		}
 		again, err := json.Marshal(k)
 		require.NoError(t, err)
-		back, err := decodeKnobs(again, DefaultKnobs())
+		back, err := ParseKnobs(again, DefaultKnobs())
 		require.NoError(t, err)
 		require.Equal(t, k, back)
 	})

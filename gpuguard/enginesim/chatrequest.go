@@ -11,6 +11,9 @@ import (
 // messageTokens is what a chat template adds to each message.
 const messageTokens = 4
 
+// mostTokens bounds a requested output, so that sums of tokens cannot overflow.
+const mostTokens = 1 << 30
+
 // chatRequest holds the fields of /v1/chat/completions that matter here.
 type chatRequest struct {
 	Model               string        `json:"model"`
@@ -160,9 +163,9 @@ func (r *chatRequest) work(p prompt, o Options) work {
 		w.output = min(natural, max(1, o.Profile.MaxContextTokens-p.tokens))
 		return w
 	}
-	w.limit = *limit
-	if r.IgnoreEOS || natural > *limit {
-		w.output, w.finishReason = *limit, finishLength
+	w.limit = min(*limit, mostTokens)
+	if r.IgnoreEOS || natural > w.limit {
+		w.output, w.finishReason = w.limit, finishLength
 	}
 	return w
 }

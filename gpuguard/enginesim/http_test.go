@@ -299,6 +299,7 @@ func TestBadInputGetsOpenAIErrors(t *testing.T) {
 		{"stream of wrong type", "POST", "chat/completions", `{` + model + `,` + user + `,"stream":"yes"}`, 400, "stream", "want boolean"},
 		{"stream_options alone", "POST", "chat/completions", `{` + model + `,` + user + `,"stream_options":{}}`, 400, "stream_options", "only allowed"},
 		{"context too long", "POST", "chat/completions", `{` + model + `,` + user + `,"max_tokens":40000}`, 400, "messages", "maximum context length is 32768"},
+		{"context beyond any integer", "POST", "chat/completions", `{` + model + `,` + user + `,"ignore_eos":true,"max_tokens":9223372036854775807}`, 400, "messages", "maximum context length is 32768"},
 		{"oversized", "POST", "chat/completions", `{` + model + `,"messages":[{"role":"user","content":"` + strings.Repeat("x", 2000) + `"}]}`, 413, "", "larger than 2000 bytes"},
 		{"oversized tail", "POST", "chat/completions", `{` + model + `,` + user + `}` + strings.Repeat(" ", 2000), 413, "", "larger than 2000 bytes"},
 		{"embeddings without input", "POST", "embeddings", `{` + model + `}`, 400, "input", "field required"},
