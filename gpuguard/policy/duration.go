@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -23,8 +24,12 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
-		return fmt.Errorf(`want a duration as text with a unit, such as "15s" or "200ms"`)
+		return errors.New(`want a duration as text with a unit, such as "15s" or "200ms"`)
 	}
+	return d.parse(s)
+}
+
+func (d *Duration) parse(s string) error {
 	v, err := time.ParseDuration(s)
 	if err != nil {
 		return fmt.Errorf(`%q is not a duration: want text with a unit, such as "15s" or "200ms"`, s)

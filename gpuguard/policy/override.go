@@ -2,7 +2,10 @@ package policy
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
+
+	"holdfast/strict"
 )
 
 // Override is one leased layer above the base document: it sets the value at
@@ -39,4 +42,33 @@ type Change struct {
 	Path   string          `json:"path"`
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
+}
+
+// Bounds of an override's texts (bytes).
+const (
+	maxOverrideID     = 128
+	maxOverrideOwner  = 200
+	maxOverrideReason = 1000
+)
+
+// Validate checks an override by itself, as its writer must before it is
+// stored: id, owner and reason are there, the path is overridable. The value is
+// checked by Merge, against the document it is laid over. Errors are strict.Errors.
+func (o Override) Validate() error {
+	var errs strict.Errors
+	text := func(path, value string, most int) {
+		switch {
+		case strings.TrimSpace(value) == "":
+			errs.Addf(path, "is missing")
+		case len(value) > most:
+			errs.Addf(path, "is %d bytes long: at most %d are allowed", len(value), most)
+		}
+	}
+	text("id", o.ID, maxOverrideID)
+	text("owner", o.Owner, maxOverrideOwner)
+	text("reason", o.Reason, maxOverrideReason)
+	if err := CheckPath(o.Path); err != nil {
+		errs.Addf("path", "%s", err)
+	}
+	return errs.Err()
 }
