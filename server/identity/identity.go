@@ -108,4 +108,8 @@ var (
 	ErrNotFound        = errors.New("not found")
 	ErrLinkUsed        = errors.New("this one-time link was used or has expired")
 	ErrDuplicate       = errors.New("already exists")
+	// ErrInvalid wraps what is wrong with a request of this package.
+	ErrInvalid = errors.New("invalid request")
+	// ErrLastAdmin refuses to leave holdfast without an admin who can log in.
+	ErrLastAdmin = errors.New("this is the last admin")
 )

@@ -18,6 +18,8 @@ type Store interface {
 type Tx interface {
 	// Now is database time (DESIGN mechanism 6).
 	Now() time.Time
+	// Lock serialises transactions that name the same key until they end.
+	Lock(key string) error
 	Audit(audit.Entry) error
 
 	Person(id string) (Person, error)
