@@ -222,6 +222,9 @@ func bindSlack(tx Tx, personID string, link Link) (Person, error) {
 // PersonForSlack gives the person a Slack user is linked to, with the role they
 // have now. ErrNotFound when nobody is; ErrForbidden when the person is disabled.
 func (s *Service) PersonForSlack(ctx context.Context, team, user string) (Person, error) {
+	if team == "" || user == "" {
+		return Person{}, fmt.Errorf("person of a Slack user: %w", ErrNotFound)
+	}
 	var person Person
 	err := s.store.View(ctx, func(tx Tx) (err error) {
 		person, err = tx.PersonBySlack(team, user)

@@ -103,4 +103,8 @@ var (
 	ErrStale    = errors.New("somebody else changed it at the same moment")
 	// ErrStillFiring refuses to resolve what still fires.
 	ErrStillFiring = errors.New("alerts of this incident still fire")
+	// ErrResolved: the incident is resolved already.
+	ErrResolved = errors.New("incident is resolved")
+	// ErrInvalid wraps what is wrong with a request of this package.
+	ErrInvalid = errors.New("invalid request")
 )
