@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"holdfast/gpuguard/enginesim"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -187,5 +189,12 @@ func TestHelpHasExamples(t *testing.T) {
 		if cmd.Runnable() && cmd.Name() != "version" {
 			require.NotEmpty(t, cmd.Example, cmd.CommandPath())
 		}
+	}
+}
+
+func TestKnobsHelpNamesEveryKnob(t *testing.T) {
+	t.Parallel()
+	for _, name := range enginesim.KnobNames() {
+		require.Contains(t, newKnobs().Long, "\n  "+name+" ")
 	}
 }
