@@ -28,11 +28,16 @@ func (c *Client) ackLoop(ctx context.Context) {
 			c.refresh()
 		}
 		next := heartbeatEvery
-		if err := c.postAck(ctx); err != nil && ctx.Err() == nil {
+		err := c.postAck(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
 			next = wait.next()
 			c.ackFailed(err)
-		} else {
+		default:
 			wait.reset()
+			c.setStatus(func(s *Status) { s.AckError = "" })
 		}
 		timer.Reset(next)
 	}
@@ -47,11 +52,7 @@ func (c *Client) refresh() {
 }
 
 func (c *Client) ackFailed(err error) {
-	c.setStatus(func(s *Status) {
-		if s.Connected {
-			s.LastError = err.Error()
-		}
-	})
+	c.setStatus(func(s *Status) { s.AckError = err.Error() })
 	c.metrics.ackFailed()
 	c.opts.Logger.Warn("acknowledgement was not taken", "error", err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"holdfast/gpuguard/policy"
@@ -71,11 +72,20 @@ func check(u policy.Update, now time.Time) error {
 func (c *Client) reject(revision int64, reason error) {
 	c.mu.Lock()
 	c.result = policy.AckRejected
-	c.rejected = rejection{revision, reason.Error()}
+	c.rejected = rejection{revision, shorten(reason.Error())}
 	c.mu.Unlock()
 	c.metrics.update(policy.AckRejected)
 	c.opts.Logger.Error("policy revision rejected: the one in force stays", "revision", revision, "error", reason)
 	c.kickAck()
+}
+
+// shorten bounds a reason that lists a hundred problems; the first ones tell.
+func shorten(reason string) string {
+	const most = 4 << 10
+	if len(reason) <= most {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:most], "") + "…"
 }
 
 // accept records the update that is now in force.

@@ -8,8 +8,10 @@ type Status struct {
 	Connected bool `json:"connected"`
 	// LastHeard is when the server last sent anything on the stream; zero when never.
 	LastHeard time.Time `json:"last_heard,omitzero"`
-	// LastError is why the link is down, or why the last acknowledgement failed; empty when all is well.
+	// LastError is why the stream is down; empty while it is open.
 	LastError string `json:"last_error,omitempty"`
+	// AckError is why the last acknowledgement was not taken; empty when it was.
+	AckError string `json:"ack_error,omitempty"`
 	// Lineage and Revision are those in force; Revision is 0 when none is.
 	Lineage  string `json:"lineage,omitempty"`
 	Revision int64  `json:"revision"`

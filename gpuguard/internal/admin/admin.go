@@ -4,10 +4,12 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"holdfast/gpuguard/controlclient"
 	"holdfast/gpuguard/policy"
@@ -41,11 +43,45 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Handler serves GET (and HEAD) /healthz, /readyz, /metrics, /policy and /state.
+// Handler serves GET (and HEAD) of
+//
+//	/healthz  200 while the process runs
+//	/readyz   200 when requests can be taken, else 503 with the reason
+//	/metrics  Prometheus text or OpenMetrics
+//	/policy   the effective policy, its overrides with remaining time, lineage and revision
+//	/state    breakers, limits, outcomes and the link to the server
+//
+// API key digests are shortened in /policy. Health and readiness ask for no token.
 func Handler(o Options) http.Handler {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
+	h := &handler{opts: o}
 	mux := http.NewServeMux()
-	return mux
+	mux.HandleFunc("GET /healthz", h.health)
+	mux.HandleFunc("GET /readyz", h.ready)
+	mux.Handle("GET /policy", h.guarded(http.HandlerFunc(h.policy)))
+	mux.Handle("GET /state", h.guarded(http.HandlerFunc(h.state)))
+	if o.Gatherer != nil {
+		metrics := promhttp.HandlerFor(o.Gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true})
+		mux.Handle("GET /metrics", h.guarded(metrics))
+	}
+	return withHeaders(mux)
+}
+
+type handler struct{ opts Options }
+
+func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ok")
+}
+
+func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
+	if err := h.opts.Source.Ready(); err != nil {
+		w.Header().Set("Retry-After", "1")
+		problem(w, http.StatusServiceUnavailable, "not ready", err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ready")
 }
