@@ -187,7 +187,7 @@ func (c *cluster) startOn(port int) error {
 	if err != nil {
 		return err
 	}
-	defer read.Close() //nolint:errcheck // the supervisor holds its own copy
+	defer read.Close() // the supervisor holds its own copy
 	c.leash = write
 	c.cmd = c.command("sh", append([]string{"-c", supervisor, c.dir}, c.serverArgs()...)...)
 	c.cmd.Stdin = read

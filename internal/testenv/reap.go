@@ -37,7 +37,7 @@ func reap(dir string) {
 	if err != nil {
 		return
 	}
-	defer lock.Close() //nolint:errcheck // closing only releases the lock
+	defer lock.Close()
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return // its test process is alive
 	}

@@ -203,5 +203,5 @@ func reasons(output string) string {
 
 // print writes to the report's reader; a closed terminal is no test failure.
 func (r *report) print(text string) {
-	_, _ = io.WriteString(r.out, text) //nolint:errcheck // see above
+	_, _ = io.WriteString(r.out, text)
 }
