@@ -218,6 +218,8 @@ var (
 	ErrWrongState = errors.New("not possible in this state")
 	// ErrOutdated: what was confirmed is no longer what would happen.
 	ErrOutdated = errors.New("the calendar changed since this was asked")
+	// ErrDenied: a freeze or a critical incident forbids it; a RefusedError says which.
+	ErrDenied = errors.New("denied")
 	// ErrRunMismatch: the run id is not the one that holds the claim.
 	ErrRunMismatch = errors.New("another run holds this claim")
 )

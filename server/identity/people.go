@@ -50,6 +50,20 @@ func (s *Service) Person(ctx context.Context, id string) (Person, error) {
 	return out, nil
 }
 
+// PersonByHandle gives the person with a login name, for callers inside
+// holdfast that resolve a name they were given; ErrNotFound when absent.
+func (s *Service) PersonByHandle(ctx context.Context, handle string) (Person, error) {
+	var out Person
+	err := s.store.View(ctx, func(tx Tx) (err error) {
+		out, err = tx.PersonByHandle(strings.ToLower(strings.TrimSpace(handle)))
+		return err
+	})
+	if err != nil {
+		return Person{}, fmt.Errorf("person with handle %q: %w", handle, err)
+	}
+	return out, nil
+}
+
 // CreatePerson adds a person (admin). ErrDuplicate when the handle is taken.
 func (s *Service) CreatePerson(ctx context.Context, handle, name string, role Role) (Person, error) {
 	const verb = "person.create"

@@ -68,15 +68,17 @@ func System() Principal {
 	return Principal{Kind: PrincipalSystem, Name: "system", Role: RoleAdmin, Channel: ChannelSystem}
 }
 
-// ActorID identifies the principal in the audit: a person's id, "token:<id>" or "system".
+// ActorID identifies the principal in the audit: a person's id, "token:<id>", "system" or "anonymous".
 func (p Principal) ActorID() string {
 	switch {
 	case p.Kind == PrincipalPerson:
 		return p.PersonID
 	case p.Kind == PrincipalToken:
 		return "token:" + p.TokenID
-	default:
+	case p.Kind == PrincipalSystem:
 		return "system"
+	default:
+		return "anonymous"
 	}
 }
 
@@ -103,6 +105,9 @@ func (p Principal) AuditEntry(verb, subject string, decision audit.Decision, rea
 	e := audit.Entry{
 		ActorID: p.ActorID(), ActorName: p.Name, Channel: string(p.Channel),
 		Verb: verb, Subject: subject, Decision: decision, Reason: reason,
+	}
+	if e.ActorName == "" {
+		e.ActorName = e.ActorID
 	}
 	if p.IP != "" {
 		e.Details = map[string]string{"ip": p.IP}
