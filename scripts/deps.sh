@@ -130,7 +130,7 @@ install_missing() {
     say "apt-get update"
     as_root apt-get update -qq || die "apt-get update failed: are the package sources reachable?"
     say "apt-get install ${missing[*]}"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null ||
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0 install -y -qq --no-install-recommends "${missing[@]}" </dev/null ||
         die "apt-get could not install: ${missing[*]}"
     release_services
     keep_disabled "${missing[@]}"
@@ -158,7 +158,9 @@ version_at_least() { [[ $(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1) == 
 npm_packages() {
     local folder=$1 stamp lock
     [[ -f $folder/package.json ]] || return 0
-    have node && have npm || die "Node and npm are missing: install Node $node_min or newer for $folder"
+    if ! have node || ! have npm; then
+        die "Node and npm are missing: install Node $node_min or newer for $folder"
+    fi
     local node_version
     node_version=$(node --version)
     version_at_least "$node_min" "${node_version#v}" || die "Node $node_version is too old for $folder: $node_min or newer is needed"
