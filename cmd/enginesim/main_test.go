@@ -119,7 +119,7 @@ func TestKnobsCommands(t *testing.T) {
 	require.EqualValues(t, 4, got["decode_multiplier"])
 	got, err = run("knobs", "set", "fail_status=503")
 	require.NoError(t, err)
-	require.EqualValues(t, 0.15, got["empty_ratio"])
+	require.InDelta(t, 0.15, got["empty_ratio"], 1e-9)
 
 	_, err = run("knobs", "set", "speed=1")
 	require.ErrorContains(t, err, `unknown field "speed"`)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -209,21 +210,13 @@ func TestAddressesInsideThePlatformExist(t *testing.T) {
 	}
 }
 
-func TestPolicyIsOneTheContractKnows(t *testing.T) {
+func TestPolicyIsValid(t *testing.T) {
 	t.Parallel()
-	var doc policy.Document
-	readYAMLAsJSON(t, composeDir+"/policy.yaml", &doc)
-	require.Equal(t, policy.Version, doc.Version)
+	doc, err := policy.Decode(yamlToJSON(t, composeDir+"/policy.yaml"))
+	require.NoError(t, err)
 	require.NotEmpty(t, doc.Routes)
-	for name, r := range doc.Routes {
-		require.NoError(t, policy.CheckName(name))
-		require.Contains(t, doc.Pools, r.Pool, "route %s", name)
-	}
-	for name, p := range doc.Pools {
-		require.NoError(t, policy.CheckName(name))
-		require.Contains(t, doc.Dependencies, p.Dependency, "pool %s", name)
-		require.NotEmpty(t, p.Endpoints)
-	}
+	_, err = policy.Merge(doc, nil, time.Now())
+	require.NoError(t, err)
 	// Alerts find the dependency's service by the label of the scrape job.
 	for name, d := range doc.Dependencies {
 		require.Contains(t, read(t, composeDir+"/prometheus.yml"), fmt.Sprintf("service: %s}", d.Service), name)

@@ -35,31 +35,14 @@ func readYAML(t *testing.T, path string, into any) {
 	require.NoError(t, dec.Decode(into), path)
 }
 
-// readYAMLAsJSON decodes through the JSON tags of a contract type, strictly.
-func readYAMLAsJSON(t *testing.T, path string, into any) {
+// yamlToJSON gives the JSON form of a YAML file.
+func yamlToJSON(t *testing.T, path string) []byte {
 	t.Helper()
 	var generic map[string]any
 	readYAML(t, path, &generic)
 	b, err := json.Marshal(generic)
 	require.NoError(t, err)
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
-	require.NoError(t, dec.Decode(into), path)
-}
-
-// program finds an installed tool. Without it the test is skipped, loudly,
-// except in CI, where everything must be installed.
-func program(t *testing.T, name, debianPackage string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err == nil {
-		return path
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s is not installed; install Debian's package %s", name, debianPackage)
-	}
-	t.Skipf("NOT CHECKED: %s is not installed; install Debian's package %s", name, debianPackage)
-	return ""
+	return b
 }
 
 // execute runs a tool and shows what it said when it fails.

@@ -17,7 +17,7 @@ func readDockerfile(t *testing.T) []instruction {
 	t.Helper()
 	text := strings.ReplaceAll(read(t, root+"/deploy/docker/Dockerfile"), "\\\n", " ")
 	var out []instruction
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue

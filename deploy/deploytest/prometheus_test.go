@@ -2,6 +2,7 @@ package deploytest
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/gpuguard/enginesim"
+	"holdfast/internal/testenv"
 )
 
 func TestPrometheusConfigIsAccepted(t *testing.T) {
 	t.Parallel()
-	promtool := program(t, "promtool", "prometheus")
+	promtool := testenv.Require(t, "promtool")
 	rules, err := filepath.Abs(root + "/deploy/prometheus/rules")
 	require.NoError(t, err)
 	// In the container the rules lie elsewhere; a pattern without match would pass unseen.
@@ -31,7 +33,7 @@ func TestPrometheusConfigIsAccepted(t *testing.T) {
 
 func TestPrometheusRulesFireWhenTheyShould(t *testing.T) {
 	t.Parallel()
-	promtool := program(t, "promtool", "prometheus")
+	promtool := testenv.Require(t, "promtool")
 	files, err := filepath.Glob(root + "/deploy/prometheus/tests/*.test.yml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -55,7 +57,9 @@ func TestRuleMetricsAreExported(t *testing.T) {
 
 func TestAlertmanagerConfigIsAccepted(t *testing.T) {
 	t.Parallel()
-	amtool := program(t, "amtool", "prometheus-alertmanager")
+	testenv.Require(t, "alertmanager")
+	amtool, err := exec.LookPath("amtool") // of the same Debian package
+	require.NoError(t, err)
 	execute(t, amtool, "check-config", composeDir+"/alertmanager.yml")
 }
 

@@ -97,7 +97,7 @@ func TestAdminAnswersOnlyItsOwnHost(t *testing.T) {
 func TestAdminRefusesOtherSites(t *testing.T) {
 	t.Parallel()
 	e := startEngine(t, nil)
-	req, err := http.NewRequestWithContext(t.Context(), "POST", adminURL(e, "reset"), nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, adminURL(e, "reset"), nil)
 	require.NoError(t, err)
 	req.Header.Set("Sec-Fetch-Site", "cross-site")
 	require.Equal(t, 403, do(t, req).status)

@@ -77,11 +77,11 @@ type exchange struct {
 // answer draws the fault, queues the work and lets reply write the response.
 func (e *Engine) answer(x *exchange, reply func(*call)) {
 	x.fault, x.knobs = e.decide(x.work.stream)
-	switch x.fault {
-	case faultHang:
+	if x.fault == faultHang {
 		e.hang(x.ctx)
-		panic(http.ErrAbortHandler) // closes the connection without an answer
-	case faultFail:
+		abort()
+	}
+	if x.fault == faultFail {
 		serverError(x.knobs.FailStatus, "Injected failure.").withCode("injected_failure").write(x.w)
 		return
 	}
@@ -92,6 +92,12 @@ func (e *Engine) answer(x *exchange, reply func(*call)) {
 	}
 	defer c.release()
 	reply(c)
+}
+
+// abort closes the client's connection without ending the answer; net/http
+// knows no other way.
+func abort() {
+	panic(http.ErrAbortHandler) //nolint:forbidigo // the documented signal to net/http, which recovers it
 }
 
 func (x *exchange) chat(c *call) {

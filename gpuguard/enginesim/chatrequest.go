@@ -51,8 +51,10 @@ func (e *Engine) checkModel(name string) *apiError {
 	case "":
 		return badRequest("model", "model: field required.")
 	}
-	err := &apiError{status: http.StatusNotFound, Type: "invalid_request_error",
-		Message: fmt.Sprintf("The model %q does not exist; this engine serves %q.", clip(name), e.opts.Model)}
+	err := &apiError{
+		status: http.StatusNotFound, Type: "invalid_request_error",
+		Message: fmt.Sprintf("The model %q does not exist; this engine serves %q.", clip(name), e.opts.Model),
+	}
 	param := "model"
 	err.Param = &param
 	return err.withCode("model_not_found")

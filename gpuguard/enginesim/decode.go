@@ -29,8 +29,7 @@ func (e *Engine) decode(w http.ResponseWriter, r *http.Request, into any) *apiEr
 }
 
 func trailingError(err error) *apiError {
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return decodeError(err)
 	}
 	return badRequest("", "Invalid JSON: unexpected data after the request object.")

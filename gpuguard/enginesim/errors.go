@@ -3,6 +3,7 @@ package enginesim
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 )
@@ -79,9 +80,7 @@ type errorBody struct {
 }
 
 func (e *apiError) write(w http.ResponseWriter) {
-	for name, values := range e.header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), e.header)
 	writeJSON(w, e.status, errorBody{e})
 }
 

@@ -71,11 +71,31 @@ func send(t *testing.T, method, url, body string) reply {
 
 func do(t *testing.T, req *http.Request) reply {
 	t.Helper()
-	resp, err := client(t).Do(req)
-	require.NoError(t, err)
+	r := exchangeHTTP(client(t), req)
+	require.NotZero(t, r.status, "no answer: %v", r.err)
+	return r
+}
+
+// exchangeHTTP asserts nothing, so that goroutines may call it. Without an
+// answer the status is 0.
+func exchangeHTTP(c *http.Client, req *http.Request) reply {
+	resp, err := c.Do(req)
+	if err != nil {
+		return reply{err: err}
+	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	return reply{resp.StatusCode, resp.Header, string(b), err}
+}
+
+// post asks for a chat answer in the background.
+func post(ctx context.Context, t *testing.T, url, body string) <-chan reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	require.NoError(t, err)
+	c, done := client(t), make(chan reply, 1)
+	go func() { done <- exchangeHTTP(c, req) }()
+	return done
 }
 
 const (
@@ -170,7 +190,7 @@ func TestChatStream(t *testing.T) {
 	require.Equal(t, *plain.Choices[0].Message.Content, text.String(), "stream and plain answer say the same")
 	require.Contains(t, got[7], `"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}`)
 
-	noUsage := send(t, "POST", chatURL(e), strings.Replace(streamBody, `"include_usage":true`, `"include_usage":false`, 1))
+	noUsage := send(t, http.MethodPost, chatURL(e), strings.Replace(streamBody, `"include_usage":true`, `"include_usage":false`, 1))
 	require.Len(t, events(t, noUsage.body), 8)
 	require.NotContains(t, noUsage.body, "usage")
 }
@@ -182,7 +202,7 @@ func TestChatStreamIsNotBuffered(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	body := strings.Replace(streamBody, `"max_tokens":5`, `"max_tokens":30000`, 1) // 7.5 minutes
-	req, err := http.NewRequestWithContext(ctx, "POST", chatURL(e), strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, chatURL(e), strings.NewReader(body))
 	require.NoError(t, err)
 	resp, err := client(t).Do(req)
 	require.NoError(t, err)
@@ -205,26 +225,16 @@ func TestClientThatLeavesFreesItsSlotAtOnce(t *testing.T) {
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			body := fmt.Sprintf(`{"model":"demo-model","messages":[{"role":"user","content":"hi"}],"stream":%v}`, stream)
-			req, err := http.NewRequestWithContext(ctx, "POST", chatURL(e), strings.NewReader(body))
-			require.NoError(t, err)
-			ended := make(chan error, 1)
-			c := client(t)
-			go func() {
-				resp, err := c.Do(req)
-				if err == nil {
-					_ = resp.Body.Close()
-				}
-				ended <- err
-			}()
+			done := post(ctx, t, chatURL(e), body)
 			require.Eventually(t, func() bool { return e.State().Running == 1 }, 5*time.Second, time.Millisecond)
 			require.Positive(t, e.State().KV.BlocksUsed)
 			cancel()
-			require.ErrorIs(t, <-ended, context.Canceled)
+			require.ErrorIs(t, (<-done).err, context.Canceled)
 			require.Eventually(t, func() bool {
 				s := e.State()
 				return s.Running == 0 && s.KV.BlocksUsed == 0
 			}, 5*time.Second, time.Millisecond)
-			require.Equal(t, 1.0, metric(t, e, "vllm:request_success_total", "finished_reason", "abort"))
+			require.Equal(t, 1, metric(t, e, "vllm:request_success_total", "finished_reason", "abort"))
 		})
 	}
 }
@@ -340,7 +350,7 @@ func TestBadInputGetsOpenAIErrors(t *testing.T) {
 func TestWrongContentType(t *testing.T) {
 	t.Parallel()
 	e := startEngine(t, nil)
-	req, err := http.NewRequestWithContext(t.Context(), "POST", chatURL(e), strings.NewReader(plainBody))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, chatURL(e), strings.NewReader(plainBody))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	require.Equal(t, 415, do(t, req).status)
@@ -350,7 +360,7 @@ func TestAPIKey(t *testing.T) {
 	t.Parallel()
 	e := startEngine(t, func(o *Options) { o.APIKey = "secret" })
 	for key, status := range map[string]int{"": 401, "Bearer wrong": 401, "secret": 401, "Bearer secret": 200} {
-		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+e.Addr()+"/v1/models", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+e.Addr()+"/v1/models", nil)
 		require.NoError(t, err)
 		req.Header.Set("Authorization", key)
 		require.Equal(t, status, do(t, req).status, "key %q", key)
@@ -374,7 +384,7 @@ func TestFaultFail(t *testing.T) {
 	require.Equal(t, 502, r.status)
 	require.Contains(t, r.body, `"type":"server_error"`)
 	require.Zero(t, metric(t, e, "vllm:generation_tokens_total"), "a failed request costs nothing")
-	require.Equal(t, 1.0, metric(t, e, "enginesim_faults_injected_total", "fault", "fail"))
+	require.Equal(t, 1, metric(t, e, "enginesim_faults_injected_total", "fault", "fail"))
 	require.Equal(t, 200, send(t, "GET", "http://"+e.Addr()+"/health", "").status, "health stays green")
 }
 
@@ -387,7 +397,7 @@ func TestFaultEmpty200(t *testing.T) {
 		require.Equal(t, 200, r.status)
 		require.Empty(t, r.body)
 	}
-	require.Equal(t, 10.0, metric(t, e, "vllm:generation_tokens_total"), "the work was done")
+	require.Equal(t, 10, metric(t, e, "vllm:generation_tokens_total"), "the work was done")
 }
 
 func TestFaultErrorInside200(t *testing.T) {
@@ -425,35 +435,21 @@ func TestFaultHangEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	e := startEngine(t, withKnobs(func(k *Knobs) { k.HangRatio = 1 }))
 	ctx, cancel := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, "POST", chatURL(e), strings.NewReader(plainBody))
-	require.NoError(t, err)
-	ended := make(chan error, 1)
-	c := client(t)
-	go func() {
-		_, err := c.Do(req) //nolint:bodyclose // there is no response
-		ended <- err
-	}()
+	done := post(ctx, t, chatURL(e), plainBody)
 	require.Eventually(t, func() bool { return e.State().Hung == 1 }, 5*time.Second, time.Millisecond)
 	require.Zero(t, e.State().Running)
 	cancel()
-	require.ErrorIs(t, <-ended, context.Canceled)
+	require.ErrorIs(t, (<-done).err, context.Canceled)
 	require.Eventually(t, func() bool { return e.State().Hung == 0 }, 5*time.Second, time.Millisecond)
 }
 
 func TestStopEndsHungRequestsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	e := startEngine(t, withKnobs(func(k *Knobs) { k.HangRatio = 1 }))
-	req, err := http.NewRequestWithContext(t.Context(), "POST", chatURL(e), strings.NewReader(plainBody))
-	require.NoError(t, err)
-	ended := make(chan error, 1)
-	c := client(t)
-	go func() {
-		_, err := c.Do(req) //nolint:bodyclose // there is no response
-		ended <- err
-	}()
+	done := post(t.Context(), t, chatURL(e), plainBody)
 	require.Eventually(t, func() bool { return e.State().Hung == 1 }, 5*time.Second, time.Millisecond)
 	require.NoError(t, e.Stop(t.Context()))
-	require.ErrorIs(t, <-ended, io.EOF)
+	require.ErrorIs(t, (<-done).err, io.EOF)
 }
 
 func TestOutOfMemoryCrashesAndRestarts(t *testing.T) {
@@ -495,21 +491,14 @@ func TestFullQueueSays503(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, "POST", chatURL(e), strings.NewReader(plainBody))
-	require.NoError(t, err)
-	c := client(t)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = c.Do(req) //nolint:bodyclose // there is no response
-	}()
+	done := post(ctx, t, chatURL(e), plainBody)
 	require.Eventually(t, func() bool { return e.State().Running == 1 }, 5*time.Second, time.Millisecond)
 	r := send(t, "POST", chatURL(e), plainBody)
 	require.Equal(t, 503, r.status)
 	require.Contains(t, r.body, "queue_full")
-	require.Equal(t, 1.0, metric(t, e, "enginesim_requests_failed_total", "reason", "queue_full"))
+	require.Equal(t, 1, metric(t, e, "enginesim_requests_failed_total", "reason", "queue_full"))
 	cancel()
-	<-ended
+	<-done
 }
 
 func TestMetrics(t *testing.T) {
@@ -525,16 +514,16 @@ func TestMetrics(t *testing.T) {
 	} {
 		require.Regexp(t, `(?m)^`+name+`\{[^}]*model_name="demo-model"`, body)
 	}
-	require.Equal(t, 1.0, metric(t, e, "vllm:num_preemptions_total")+1)
-	require.Equal(t, 7.0, metric(t, e, "vllm:prompt_tokens_total"))
-	require.Equal(t, 5.0, metric(t, e, "vllm:generation_tokens_total"))
-	require.Equal(t, 1.0, metric(t, e, "vllm:request_success_total", "finished_reason", "length"))
-	require.Equal(t, 1.0, metric(t, e, "vllm:time_to_first_token_seconds"))
-	require.Equal(t, 4.0, metric(t, e, "vllm:inter_token_latency_seconds"))
+	require.Zero(t, metric(t, e, "vllm:num_preemptions_total"))
+	require.Equal(t, 7, metric(t, e, "vllm:prompt_tokens_total"))
+	require.Equal(t, 5, metric(t, e, "vllm:generation_tokens_total"))
+	require.Equal(t, 1, metric(t, e, "vllm:request_success_total", "finished_reason", "length"))
+	require.Equal(t, 1, metric(t, e, "vllm:time_to_first_token_seconds"))
+	require.Equal(t, 4, metric(t, e, "vllm:inter_token_latency_seconds"))
 }
 
 // metric reads a counter or gauge, or the count of a histogram, from /metrics.
-func metric(t *testing.T, e *Engine, name string, labels ...string) float64 {
+func metric(t *testing.T, e *Engine, name string, labels ...string) int {
 	t.Helper()
 	body := send(t, "GET", "http://"+e.Addr()+"/metrics", "").body
 	parser := expfmt.NewTextParser(pmodel.UTF8Validation)
@@ -547,7 +536,7 @@ func metric(t *testing.T, e *Engine, name string, labels ...string) float64 {
 			match = match || (l.GetName() == labels[0] && l.GetValue() == labels[1])
 		}
 		if match {
-			return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			return int(m.GetCounter().GetValue()+m.GetGauge().GetValue()) + int(m.GetHistogram().GetSampleCount())
 		}
 	}
 	t.Fatalf("no series %s%v", name, labels)
@@ -579,9 +568,8 @@ func TestPortInUse(t *testing.T) {
 func TestStopLetsRunningRequestsFinish(t *testing.T) {
 	t.Parallel()
 	e := startEngine(t, func(o *Options) { o.TimeScale = 10 })
-	done := make(chan reply, 1)
 	body := strings.Replace(plainBody, `"max_tokens":5`, `"max_tokens":100`, 1)
-	go func() { done <- send(t, "POST", chatURL(e), body) }()
+	done := post(t.Context(), t, chatURL(e), body)
 	require.Eventually(t, func() bool { return e.State().Running == 1 || len(done) == 1 }, 5*time.Second, time.Millisecond)
 	require.NoError(t, e.Stop(t.Context()))
 	require.Equal(t, 200, (<-done).status)
@@ -597,8 +585,7 @@ func TestStopWithoutStart(t *testing.T) {
 	require.NoError(t, err)
 	server := httptest.NewServer(e.Handler())
 	defer server.Close()
-	done := make(chan reply, 1)
-	go func() { done <- send(t, "POST", server.URL+"/v1/chat/completions", plainBody) }()
+	done := post(t.Context(), t, server.URL+"/v1/chat/completions", plainBody)
 	require.Eventually(t, func() bool { return e.State().Running == 1 }, 5*time.Second, time.Millisecond)
 	require.NoError(t, e.Stop(t.Context()))
 	r := <-done
@@ -617,8 +604,7 @@ func TestStopCutsWhatDoesNotFinish(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, e.Start(t.Context()))
 	body := strings.Replace(streamBody, `"max_tokens":5`, `"max_tokens":30000`, 1)
-	done := make(chan reply, 1)
-	go func() { done <- send(t, "POST", chatURL(e), body) }()
+	done := post(t.Context(), t, chatURL(e), body)
 	require.Eventually(t, func() bool { return e.State().Running == 1 }, 5*time.Second, time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
 	defer cancel()

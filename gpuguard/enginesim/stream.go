@@ -45,11 +45,11 @@ func (x *exchange) stream(c *call) {
 func (x *exchange) tokensVisible() bool { return x.fault != faultEmpty && x.fault != faultErrorIn200 }
 
 func (x *exchange) endStream(s *sse, chunk chatChunk, made int) {
-	switch x.fault {
-	case faultEmpty:
+	if x.fault == faultEmpty {
 		s.begin(func() {})
 		return
-	case faultErrorIn200:
+	}
+	if x.fault == faultErrorIn200 {
 		x.event(s, errorBody{injectedError()})
 		s.done()
 		return
@@ -130,7 +130,7 @@ func (s *sse) begin(first func()) {
 func (s *sse) send(v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic(http.ErrAbortHandler) // unreachable for our types; a cut is the honest end
+		abort() // unreachable for our types; a cut is the honest end
 	}
 	s.write(body)
 }
@@ -158,7 +158,7 @@ func (s *sse) write(data []byte) {
 // chunk, so that the client sees a broken stream and not a short one.
 func (s *sse) cut() {
 	s.flush()
-	panic(http.ErrAbortHandler)
+	abort()
 }
 
 // flush ignores its error: a client that left is reported by the context.
