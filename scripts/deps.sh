@@ -130,8 +130,14 @@ install_missing() {
     say "apt-get update"
     as_root apt-get update -qq || die "apt-get update failed: are the package sources reachable?"
     say "apt-get install ${missing[*]}"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0 install -y -qq --no-install-recommends "${missing[@]}" </dev/null ||
+    local log
+    log=$(mktemp)
+    if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0 install -y -qq --no-install-recommends "${missing[@]}" </dev/null >"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
         die "apt-get could not install: ${missing[*]}"
+    fi
+    rm -f "$log"
     release_services
     keep_disabled "${missing[@]}"
 }
