@@ -79,7 +79,8 @@ generate: ## Run every code generator
 
 .PHONY: clean
 clean: ## Remove what was built here
-	rm -rf $(BIN) web/dist/assets coverage.out coverage.html
+	rm -rf $(BIN) coverage.out coverage.html
+	find web/dist -mindepth 1 ! -name .gitkeep -delete 2>/dev/null || true
 
 ##@ Test
 
