@@ -21,9 +21,11 @@ type EventKind string
 
 // Event kinds; the audit verb is "action.<kind>".
 const (
-	EventAccepted  EventKind = "accepted"
-	EventDenied    EventKind = "denied"
-	EventExecuted  EventKind = "executed"
+	EventAccepted EventKind = "accepted"
+	EventDenied   EventKind = "denied"
+	EventExecuted EventKind = "executed"
+	// EventWaiting: gateways named in Run.Missing let it wait for long.
+	EventWaiting   EventKind = "waiting"
 	EventEnforced  EventKind = "enforced"
 	EventVerified  EventKind = "verified"
 	EventWarned    EventKind = "warned"

@@ -15,8 +15,11 @@ type Request struct {
 	// IncidentID may be empty.
 	IncidentID string
 	Actor      Actor
-	// Key makes the request idempotent; required.
+	// Key makes the request idempotent; required, 8–200 bytes.
 	Key string
+	// PlanHash is the Hash of the plan that was looked at; when it is not empty
+	// and differs from what would be done now, the request is refused.
+	PlanHash string
 }
 
 // Suggestion is an action with filled-in parameters proposed for an alert.

@@ -90,10 +90,12 @@ type Run struct {
 	// EnforcedAt is when the last live gateway acknowledged.
 	EnforcedAt time.Time
 	ExpiresAt  time.Time
-	EndedAt    time.Time
-	EndReason  EndReason
-	EndDetail  string
-	EndedBy    string
+	// EndedAt is when its layers were taken away, or it failed; while reverting
+	// gateways are still to confirm it.
+	EndedAt   time.Time
+	EndReason EndReason
+	EndDetail string
+	EndedBy   string
 	// Missing names live gateways that have not acknowledged.
 	Missing      []string
 	Verification Verification
@@ -125,6 +127,8 @@ var (
 	ErrDuplicate     = errors.New("already asked")
 	ErrStale         = errors.New("somebody else changed it at the same moment")
 	ErrWrongState    = errors.New("not possible in this state")
+	// ErrOutdated: what would be done now is not what the plan showed.
+	ErrOutdated = errors.New("the plan is out of date")
 )
 
 // LeasedError says who holds a policy path. It matches ErrPathLeased.
