@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"holdfast/gpuguard/internal/upstream"
 	"holdfast/gpuguard/policy"
 )
 
@@ -65,6 +66,9 @@ type Options struct {
 	WriteTimeout time.Duration
 	// MaxHeaderBytes caps a caller's request header.
 	MaxHeaderBytes int
+
+	// dial replaces the network towards upstreams in this package's tests.
+	dial upstream.DialFunc
 }
 
 // Control names a holdfast server.

@@ -263,7 +263,7 @@ type Status struct {
 	Calls       int
 	// Late counts results that arrived after their period had ended.
 	Late uint64
-	// Trips is not kept here: Generation grows by one with each change of the automatic state.
+	// Generation grows by one with each change of the automatic state.
 	Generation uint64
 	// RetryAfter is the remaining open time; 0 in other states.
 	RetryAfter time.Duration

@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"holdfast/gpuguard/policy"
+)
+
+// Causes for which a call is ended.
+var (
+	errFirstByte = errors.New("no first byte in time")
+	errIdle      = errors.New("silent for too long")
+	errTotal     = errors.New("not done in time")
+	errPatience  = errors.New("the caller's own deadline passed")
+)
+
+// watch bounds the phases of one call: first byte, then silence (streams only),
+// and all of it. When a bound passes, the context is cancelled with its cause.
+type watch struct {
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	limits   policy.Timeouts
+	start    time.Time
+	patience time.Duration
+	stream   atomic.Bool
+	phase    *time.Timer
+	whole    *time.Timer
+	waiting  atomic.Bool // for the first byte
+	capped   atomic.Bool // whole is the caller's deadline
+}
+
+// newWatch begins with the time for connecting, sending and the first byte
+// together; sent narrows it. waited is how long the caller has been here.
+func newWatch(parent context.Context, limits policy.Timeouts, stream bool, patience, waited time.Duration) *watch {
+	w := &watch{limits: limits, start: time.Now().Add(-waited), patience: patience}
+	w.stream.Store(stream)
+	w.ctx, w.cancel = context.WithCancelCause(parent)
+	w.waiting.Store(true)
+	w.phase = time.AfterFunc(2*limits.Connect.D()+limits.FirstByte.D(), w.phaseOver)
+	w.whole = time.AfterFunc(w.wholeLeft(), w.wholeOver)
+	return w
+}
+
+func (w *watch) phaseOver() {
+	switch {
+	case w.waiting.Load():
+		w.cancel(errFirstByte)
+	case w.stream.Load():
+		w.cancel(errIdle)
+	}
+}
+
+func (w *watch) wholeOver() {
+	if w.capped.Load() {
+		w.cancel(errPatience)
+		return
+	}
+	w.cancel(errTotal)
+}
+
+// wholeLeft is the rest of the limit for the whole request: the caller's own
+// deadline counts when it is the shorter one, and never extends anything.
+func (w *watch) wholeLeft() time.Duration {
+	most := w.limits.Total.D()
+	if w.stream.Load() {
+		most = w.limits.StreamTotal.D() // Total must not cut a healthy stream (C40)
+	}
+	w.capped.Store(w.patience > 0 && w.patience < most)
+	if w.capped.Load() {
+		most = w.patience
+	}
+	return max(0, most-time.Since(w.start))
+}
+
+// traced is the context of the upstream request; it tells when that was sent.
+func (w *watch) traced() context.Context {
+	return httptrace.WithClientTrace(w.ctx, &httptrace.ClientTrace{
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil && w.waiting.Load() {
+				w.phase.Reset(w.limits.FirstByte.D())
+			}
+		},
+	})
+}
+
+// becomeStream widens the limits when the answer turns out to be a stream.
+func (w *watch) becomeStream() {
+	if !w.stream.Swap(true) {
+		w.whole.Reset(w.wholeLeft())
+	}
+}
+
+// progress notes that bytes came.
+func (w *watch) progress() {
+	w.waiting.Store(false)
+	if w.stream.Load() {
+		w.phase.Reset(w.limits.Idle.D())
+		return
+	}
+	w.phase.Stop()
+}
+
+// stop ends the watch; the response body must have been closed.
+func (w *watch) stop() {
+	w.phase.Stop()
+	w.whole.Stop()
+	w.cancel(nil)
+}
+
+// over is why the call was ended, nil when the watch did not end it.
+func (w *watch) over() error {
+	cause := context.Cause(w.ctx)
+	for _, known := range []error{errFirstByte, errIdle, errTotal, errPatience} {
+		if errors.Is(cause, known) {
+			return known
+		}
+	}
+	return nil
+}
