@@ -32,7 +32,7 @@ type Occurrence struct {
 	Annotations  map[string]string
 	GeneratorURL string
 	GroupKey     string
-	// IncidentID is empty for an occurrence that was over before it was seen.
+	// IncidentID is empty for an occurrence that was over before it was seen, unless its group had an open incident.
 	IncidentID string
 	// Source is the name of the token that delivered it.
 	Source         string
@@ -88,4 +88,6 @@ var (
 	// ErrInvalid wraps what is wrong with a notification.
 	ErrInvalid  = errors.New("invalid notification")
 	ErrNotFound = errors.New("alert not found")
+	// ErrOverloaded: too many deliveries wait already; the source should try again (503).
+	ErrOverloaded = errors.New("too many alert deliveries at once")
 )
