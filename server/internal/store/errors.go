@@ -1,0 +1,117 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	gosqlite "github.com/glebarez/go-sqlite"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"holdfast/actions"
+	"holdfast/server/change"
+	"holdfast/server/identity"
+	"holdfast/server/incident"
+)
+
+// errRepeat is for a constraint that a second look resolves: the transaction is run again.
+var errRepeat = errors.New("another server was faster")
+
+// constraint is one rule the database enforces: its name on PostgreSQL, the
+// text by which SQLite names it, and what it means.
+type constraint struct {
+	postgres string
+	sqlite   string
+	what     string
+	err      error
+}
+
+var constraints = []constraint{
+	{"persons_handle_key", "persons.handle", "handle", identity.ErrDuplicate},
+	{"persons_slack_key", "persons.slack_team, persons.slack_user", "Slack user", identity.ErrDuplicate},
+	{"tokens_pkey", "tokens.id", "token id", identity.ErrDuplicate},
+	{"links_pkey", "links.hash", "link", identity.ErrDuplicate},
+	{"sessions_pkey", "sessions.hash", "session", identity.ErrDuplicate},
+	{"incidents_open_group", "incidents.group_key", "open incident of this group", incident.ErrStale},
+	{"change_holds_no_overlap", "change_conflict", "hold", change.ErrConflict},
+	{"action_runs_key", "action_runs.run_key", "run key", actions.ErrDuplicate},
+	{"policy_overrides_path_key", "policy_overrides.path", "override", actions.ErrPathLeased},
+	{"buttons_live_slot", "buttons.subject, buttons.slot", "live button", errRepeat},
+}
+
+// constraintError is the one place where a violated constraint becomes an error
+// of the domain; nil for every other error.
+func constraintError(err error) error {
+	var pg *pgconn.PgError
+	var lite *gosqlite.Error
+	switch {
+	case errors.As(err, &pg):
+		for _, c := range constraints {
+			if c.postgres == pg.ConstraintName {
+				return fmt.Errorf("%s: %w", c.what, c.err)
+			}
+		}
+	case errors.As(err, &lite) && lite.Code()&0xff == sqliteConstraint:
+		for _, c := range constraints {
+			if namesConstraint(lite.Error(), c.sqlite) {
+				return fmt.Errorf("%s: %w", c.what, c.err)
+			}
+		}
+	}
+	return nil
+}
+
+// namesConstraint reads "constraint failed: UNIQUE constraint failed: persons.handle (2067)".
+func namesConstraint(message, name string) bool {
+	_, rest, found := strings.Cut(message, name)
+	return found && (rest == "" || rest[0] == ' ')
+}
+
+// Primary result codes of SQLite (sqlite.org/rescode.html).
+const (
+	sqliteBusy       = 5
+	sqliteLocked     = 6
+	sqliteConstraint = 19
+)
+
+// SQLSTATEs of PostgreSQL that ask for a repeat of the transaction.
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+)
+
+// repeatable says whether the same transaction may succeed when run again.
+func repeatable(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == serializationFailure || pg.Code == deadlockDetected
+	}
+	var lite *gosqlite.Error
+	if errors.As(err, &lite) {
+		primary := lite.Code() & 0xff
+		return primary == sqliteBusy || primary == sqliteLocked
+	}
+	return errors.Is(err, errRepeat)
+}
+
+// check gives an error its context and its meaning in the domain.
+func (tx *Tx) check(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if known := constraintError(err); known != nil {
+		err = known
+	} else {
+		err = fmt.Errorf("store: %s: %w", what, err)
+	}
+	if repeatable(err) {
+		tx.repeat = err
+	}
+	return err
+}
+
+// errNoCounter means that a row of the schema's own is gone.
+var errNoCounter = errors.New("the counter row is missing: the schema is damaged")
+
+// errStopped ends a walk whose reader had enough.
+var errStopped = errors.New("stopped")
