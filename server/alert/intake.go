@@ -179,7 +179,7 @@ func (g *grouping) settle(current *incident.Incident) (Receipt, error) {
 		}
 	}
 	if len(g.b.order) > 0 {
-		g.tx.Touch("alert", g.n.GroupKey)
+		g.tx.Touch("alerts", g.n.GroupKey)
 	}
 	return receipt, nil
 }

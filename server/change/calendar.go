@@ -83,7 +83,7 @@ func Subject(id string) string { return "change:" + id }
 // LockKey is the key under which everything that decides about an environment is serialised.
 func LockKey(environment string) string { return "calendar:" + environment }
 
-const touchTopic = "change"
+const touchTopic = "changes"
 
 // asker requires a pipeline's token, or a person with at least the role, and the
 // scopes of a token.

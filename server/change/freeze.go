@@ -40,7 +40,7 @@ func (s *Calendar) CreateFreeze(ctx context.Context, f Freeze) (Freeze, error) {
 		if err := tx.InsertFreeze(&f); err != nil {
 			return err
 		}
-		tx.Touch("freeze", f.ID)
+		tx.Touch("freezes", f.ID)
 		return tx.Audit(freezeEntry(p, verbFreeze, f))
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Calendar) DeleteFreeze(ctx context.Context, id string) error {
 		if err := tx.DeleteFreeze(id); err != nil {
 			return err
 		}
-		tx.Touch("freeze", id)
+		tx.Touch("freezes", id)
 		return tx.Audit(freezeEntry(p, verbUnfreeze, f))
 	})
 	if err != nil {

@@ -58,6 +58,7 @@ func (s *Service) ConsumeLogin(ctx context.Context, code string) (cookie string,
 	cookie, hash := NewCode()
 	var refused error
 	err = s.store.InTx(ctx, func(tx Tx) error {
+		refused = nil
 		link, err := tx.UseLink(HashCode(code), LinkLogin)
 		if err != nil {
 			return err

@@ -101,6 +101,7 @@ func (s *Service) RevokeToken(ctx context.Context, id string) error {
 	}
 	var refused error
 	err = s.store.InTx(ctx, func(tx Tx) error {
+		refused = nil
 		t, err := tx.Token(id)
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 // ActorSystem is the actor of what holdfast does by itself.
 const ActorSystem = "system"
 
-const touchTopic = "incident"
+const touchTopic = "incidents"
 
 // Subject names an incident in outbox, audit and buttons.
 func Subject(id string) string { return "incident:" + id }
