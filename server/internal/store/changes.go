@@ -2,8 +2,6 @@ package store
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -103,8 +101,7 @@ func (tx *Tx) changeWhere(query *gorm.DB) (change.Change, error) {
 	return row.change(), nil
 }
 
-// Changes lists the ledger, newest first. The cursor is the CreatedAt of the
-// last change of the page before, in unix microseconds, and its ID, joined by "_".
+// Changes lists the ledger, newest first, after the Cursor of the last change seen.
 func (tx *Tx) Changes(f change.Filter) ([]change.Change, error) {
 	query := meets(tx.db, f.From, f.To).Order("created_at DESC, id DESC").Limit(bounded(f.Limit, maxChanges))
 	if f.Environment != "" {
@@ -117,7 +114,7 @@ func (tx *Tx) Changes(f change.Filter) ([]change.Change, error) {
 		query = query.Where("status IN ?", activeChanges)
 	}
 	if f.Before != "" {
-		created, id, err := parseCursor(f.Before)
+		created, id, err := change.ParseCursor(f.Before)
 		if err != nil {
 			return nil, err
 		}
@@ -126,24 +123,16 @@ func (tx *Tx) Changes(f change.Filter) ([]change.Change, error) {
 	return many(tx, "list changes", query, changeRow.change)
 }
 
-// parseCursor reads "<unix microseconds>_<id>".
-func parseCursor(cursor string) (time.Time, string, error) {
-	micros, id, found := strings.Cut(cursor, "_")
-	n, err := strconv.ParseInt(micros, 10, 64)
-	if !found || err != nil || id == "" {
-		return time.Time{}, "", fmt.Errorf("%w: the cursor is not one that was given out", change.ErrInvalid)
-	}
-	return time.UnixMicro(n), id, nil
-}
-
 // meets narrows to windows that meet [from, to); a zero bound is none. A window
-// of no length is a point, and so is a question of no length.
+// of no length is a point, and so is a question of no length. What still runs is
+// not over, whatever its window says.
 func meets(query *gorm.DB, from, to time.Time) *gorm.DB {
 	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
 		to = from.Add(time.Microsecond)
 	}
 	if !from.IsZero() {
-		query = query.Where("ends_at >= ? AND (ends_at > ? OR starts_at = ends_at)", at(from), at(from))
+		query = query.Where("(ends_at >= ? AND (ends_at > ? OR starts_at = ends_at)) OR status = ?",
+			at(from), at(from), string(change.StatusRunning))
 	}
 	if !to.IsZero() {
 		query = query.Where("starts_at < ?", at(to))

@@ -135,7 +135,8 @@ func (tx *Tx) clickRow(c chat.Click) clickRow {
 	}
 }
 
-// InsertClick commits a press; an accepted one is due at NextAt, or at once when that is zero.
+// InsertClick commits a press; an accepted one is due at NextAt, or at once when
+// that is zero. ErrNotFound for an unknown button.
 func (tx *Tx) InsertClick(c chat.Click) error {
 	if c.Status == chat.ClickAccepted {
 		if c.NextAt.IsZero() {
@@ -144,7 +145,7 @@ func (tx *Tx) InsertClick(c chat.Click) error {
 		tx.wake(wakeClicks)
 	}
 	row := tx.clickRow(c)
-	return tx.create("insert a click", &row)
+	return ofParent(tx.create("insert a click", &row), chat.ErrNotFound)
 }
 
 // ClickByButton finds the newest click on a button.

@@ -14,8 +14,8 @@ import (
 // so the most it can seem to step back over a restart.
 const markEvery = time.Second
 
-// Now is database time, read once at the start of the transaction, UTC and
-// truncated to microseconds because that is what is stored. It never steps
+// Now is database time, read at the start of the transaction and again when a
+// Lock was waited for, UTC and truncated to microseconds because that is what is stored. It never steps
 // back: not within this process, and not behind the persisted mark.
 func (tx *Tx) Now() time.Time { return tx.now }
 

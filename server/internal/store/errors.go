@@ -67,12 +67,16 @@ func namesConstraint(message, name string) bool {
 	return found && (rest == "" || rest[0] == ' ')
 }
 
-// Primary result codes of SQLite (sqlite.org/rescode.html).
+// Result codes of SQLite (sqlite.org/rescode.html); the last is an extended one.
 const (
 	sqliteBusy       = 5
 	sqliteLocked     = 6
 	sqliteConstraint = 19
+	sqliteForeignKey = 787
 )
+
+// foreignKeyViolation is PostgreSQL's SQLSTATE for a missing parent row.
+const foreignKeyViolation = "23503"
 
 // SQLSTATEs of PostgreSQL that ask for a repeat of the transaction.
 const (
@@ -92,6 +96,19 @@ func repeatable(err error) bool {
 		return primary == sqliteBusy || primary == sqliteLocked
 	}
 	return errors.Is(err, errRepeat)
+}
+
+// ofParent turns the violation of a foreign key into absent: the row it would
+// hang on is not there. It is for statements with a single foreign key, because
+// SQLite does not say which.
+func ofParent(err, absent error) error {
+	var pg *pgconn.PgError
+	var lite *gosqlite.Error
+	if errors.As(err, &pg) && pg.Code == foreignKeyViolation ||
+		errors.As(err, &lite) && lite.Code() == sqliteForeignKey {
+		return absent
+	}
+	return err
 }
 
 // check gives an error its context and its meaning in the domain.

@@ -28,12 +28,13 @@ func (tx *Tx) PutHold(h change.Hold) error {
 	if err != nil {
 		return err
 	}
-	return tx.attempt(func() error {
+	err = tx.attempt(func() error {
 		if err := tx.DropHold(h.ChangeID); err != nil {
 			return err
 		}
 		return tx.create("put a hold", &rows)
 	})
+	return ofParent(err, change.ErrNotFound)
 }
 
 // holdRows are sorted by resource, so that two claims take their resources in

@@ -75,24 +75,24 @@ func (tx *Tx) PolicyHead() (fleet.Head, error) {
 	if err != nil {
 		return fleet.Head{}, err
 	}
-	overrides, err := tx.liveOverrides()
+	overrides, err := tx.overrides()
 	if err != nil {
 		return fleet.Head{}, err
 	}
 	return fleet.Head{
 		Lineage: row.Lineage, LineageConfirmed: row.LineageConfirmed, Revision: row.Revision,
-		Base: json.RawMessage(row.Base), Overrides: overrides,
+		Base: json.RawMessage(row.Base), Overrides: policy.StampRemaining(overrides, tx.now),
 	}, nil
 }
 
-// liveOverrides come with RemainingSeconds as of now.
-func (tx *Tx) liveOverrides() ([]policy.Override, error) {
-	query := tx.db.Where("expires_at > ?", at(tx.now)).Order("path")
-	overrides, err := many(tx, "read the overrides", query, overrideRow.override)
-	if err != nil {
-		return nil, err
-	}
-	return policy.StampRemaining(overrides, tx.now), nil
+// overrides are all layers, those too whose lease ended a moment ago and whose
+// run has not removed them yet.
+func (tx *Tx) overrides() ([]policy.Override, error) {
+	return many(tx, "read the overrides", tx.db.Order("path"), func(r overrideRow) policy.Override {
+		o := r.override()
+		o.RemainingSeconds = o.Remaining(tx.now).Seconds()
+		return o
+	})
 }
 
 // InitPolicy makes a lineage with revision 1. Live overrides stay.
@@ -150,9 +150,10 @@ func (tx *Tx) InsertOverride(o policy.Override) error {
 	return &actions.LeasedError{Lease: leaseRef(held.override())}
 }
 
-// leaseRef names the holder. Override ids are "<run id>" or "<run id>/<n>".
+// leaseRef names the holder. The id of an override is that of its run, with
+// "-<n>" behind it when the run has several layers.
 func leaseRef(o policy.Override) actions.LeaseRef {
-	runID, _, _ := strings.Cut(o.ID, "/")
+	runID, _, _ := strings.Cut(o.ID, "-")
 	return actions.LeaseRef{RunID: runID, Path: o.Path, Owner: o.Owner, Reason: o.Reason, Expires: o.Expires}
 }
 
@@ -207,7 +208,7 @@ func (tx *Tx) effective(base string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: base document: %w", fleet.ErrInvalid, err)
 	}
-	overrides, err := tx.liveOverrides()
+	overrides, err := tx.overrides()
 	if err != nil {
 		return nil, err
 	}
@@ -232,19 +233,22 @@ func (tx *Tx) Revisions(before int64, limit int) ([]fleet.Revision, error) {
 	return many(tx, "list policy revisions", query, revisionRow.revision)
 }
 
-// PolicySnapshot reads head, overrides and gateways as of now; fleet.ErrNotFound before the first policy.
+// PolicySnapshot reads head, overrides and gateways as of now; fleet.ErrNotFound
+// before the first policy. Overrides hold ended layers too, until they are
+// deleted: the engine looks for those that nobody removes.
 func (tx *Tx) PolicySnapshot() (actions.Snapshot, error) {
-	head, err := tx.PolicyHead()
+	head, err := one[headRow](tx, "read the policy", tx.db, fleet.ErrNotFound)
 	if err != nil {
 		return actions.Snapshot{}, err
 	}
-	snapshot := actions.Snapshot{
-		Now: tx.now, Lineage: head.Lineage, Revision: head.Revision, Overrides: head.Overrides,
+	snapshot := actions.Snapshot{Now: tx.now, Lineage: head.Lineage, Revision: head.Revision}
+	if snapshot.Overrides, err = tx.overrides(); err != nil {
+		return actions.Snapshot{}, err
 	}
-	if snapshot.Base, err = policy.Decode(head.Base); err != nil {
+	if snapshot.Base, err = policy.Decode([]byte(head.Base)); err != nil {
 		return actions.Snapshot{}, fmt.Errorf("%w: base document: %w", fleet.ErrInvalid, err)
 	}
-	if snapshot.Effective, err = policy.Merge(snapshot.Base, head.Overrides, tx.now); err != nil {
+	if snapshot.Effective, err = policy.Merge(snapshot.Base, snapshot.Overrides, tx.now); err != nil {
 		return actions.Snapshot{}, fmt.Errorf("%w: with the overrides in force: %w", fleet.ErrInvalid, err)
 	}
 	members, err := tx.Gateways()

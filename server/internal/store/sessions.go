@@ -60,12 +60,13 @@ func (tx *Tx) UseLink(hash string, purpose identity.LinkPurpose) (identity.Link,
 	return row.link(), nil
 }
 
-// InsertSession stores a console login.
+// InsertSession stores a console login; ErrNotFound for an unknown person.
 func (tx *Tx) InsertSession(s identity.Session) error {
 	row := sessionRow{
 		Hash: s.Hash, PersonID: s.PersonID, CreatedAt: tx.orNow(s.CreatedAt), ExpiresAt: at(s.ExpiresAt),
 	}
-	return tx.attempt(func() error { return tx.create("insert a session", &row) })
+	err := tx.attempt(func() error { return tx.create("insert a session", &row) })
+	return ofParent(err, identity.ErrNotFound)
 }
 
 // Session finds a login that has not expired.

@@ -25,12 +25,13 @@ func (r entryRow) entry() incident.Entry {
 	}
 }
 
-// AddEntry appends to the timeline; At is set to Now when zero.
+// AddEntry appends to the timeline; At is set to Now when zero. ErrNotFound for an unknown incident.
 func (tx *Tx) AddEntry(e incident.Entry) error {
-	return tx.create("add a timeline entry", &entryRow{
+	err := tx.create("add a timeline entry", &entryRow{
 		IncidentID: e.IncidentID, At: tx.orNow(e.At), Kind: string(e.Kind),
 		Actor: e.Actor, Text: e.Text, Ref: e.Ref,
 	})
+	return ofParent(err, incident.ErrNotFound)
 }
 
 // Timeline lists entries with ID > after, oldest first.

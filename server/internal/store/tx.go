@@ -123,13 +123,21 @@ func (tx *Tx) Touch(topic, id string) {
 	tx.touched = append(tx.touched, Event{Topic: topic, Subject: id})
 }
 
-// Lock serialises transactions that name the same key until they end. SQLite
-// has one writer at a time and needs nothing.
+// Lock serialises transactions that name the same key until they end, and moves
+// Now to the time at which the lock was got, so that times under one lock rise
+// in the order of the transactions. SQLite has one writer at a time and needs nothing.
 func (tx *Tx) Lock(key string) error {
 	if tx.store.sqlite {
 		return nil
 	}
-	return tx.exec("lock "+key, "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", key)
+	var now stamp
+	row := tx.db.Raw("WITH got AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtextextended(?, 0)))"+
+		" SELECT holdfast_now() FROM got", key)
+	if err := tx.check("lock "+key, row.Scan(&now).Error); err != nil {
+		return err
+	}
+	tx.now = tx.store.notBefore(now.t)
+	return nil
 }
 
 // exec runs one statement.
