@@ -48,7 +48,9 @@ func expire(tx Tx, c *Change) error {
 // the others.
 func (s *Calendar) ExpireLapsed(ctx context.Context) (int, error) {
 	var due []Change
-	err := s.store.View(ctx, func(tx Tx) (err error) {
+	// Listing locks rows, and the lock of an environment comes before rows: so
+	// each is ended in a transaction of its own.
+	err := s.store.InTx(ctx, func(tx Tx) (err error) {
 		due, err = tx.LapsedChanges(expireBatch)
 		return err
 	})
