@@ -57,3 +57,20 @@ func Outcomes() []Outcome {
 		OutcomeBodyTooLarge, OutcomeInternal,
 	}
 }
+
+// Failed says whether the caller got no whole answer through a fault of the
+// gateway's side or an upstream's: what error rates count. Refusals that are the
+// caller's doing (limits, keys, bad requests, leaving) are not failures.
+func (o Outcome) Failed() bool {
+	switch o {
+	case OutcomeUpstreamError, OutcomeUpstreamThrottled, OutcomeUpstreamMisconfigured, OutcomeUpstreamEmpty,
+		OutcomeUpstreamCut, OutcomeUpstreamUnreachable, OutcomeTimeoutFirstByte, OutcomeTimeoutIdle,
+		OutcomeTimeoutTotal, OutcomeBreakerOpen, OutcomeNoEndpoint, OutcomeInternal:
+		return true
+	case OutcomeOK, OutcomeClientFault, OutcomeClientCancelled, OutcomeLimited, OutcomeUnauthenticated,
+		OutcomeNoRoute, OutcomeBadRequest, OutcomeBodyTooLarge:
+		return false
+	default:
+		return false
+	}
+}

@@ -263,9 +263,9 @@ func (e GatewayResult) Valid() bool {
 // Defines values for GatewayState.
 const (
 	GatewayStateBehind   GatewayState = "behind"
-	GatewayStateCurrent  GatewayState = "current"
-	GatewayStateLost     GatewayState = "lost"
+	GatewayStateLive     GatewayState = "live"
 	GatewayStateRejected GatewayState = "rejected"
+	GatewayStateStale    GatewayState = "stale"
 )
 
 // Valid indicates whether the value is a known member of the GatewayState enum.
@@ -273,11 +273,11 @@ func (e GatewayState) Valid() bool {
 	switch e {
 	case GatewayStateBehind:
 		return true
-	case GatewayStateCurrent:
-		return true
-	case GatewayStateLost:
+	case GatewayStateLive:
 		return true
 	case GatewayStateRejected:
+		return true
+	case GatewayStateStale:
 		return true
 	default:
 		return false
@@ -716,16 +716,16 @@ type Gateway struct {
 	ActiveOverrides []string   `json:"active_overrides"`
 
 	// ApplySeconds From receipt to swap.
-	ApplySeconds float32 `json:"apply_seconds"`
+	ApplySeconds float64 `json:"apply_seconds"`
 	Breakers     map[string]struct {
 		Calls       int                  `json:"calls"`
-		FailureRate float32              `json:"failure_rate"`
+		FailureRate float64              `json:"failure_rate"`
 		State       GatewayBreakersState `json:"state"`
 	} `json:"breakers"`
 	Error *string `json:"error,omitempty"`
 
 	// ErrorRatio Share of failed requests over the last minute (0-1); null when there is no data.
-	ErrorRatio       *float32  `json:"error_ratio,omitempty"`
+	ErrorRatio       *float64  `json:"error_ratio,omitempty"`
 	InFlight         int64     `json:"in_flight"`
 	Instance         string    `json:"instance"`
 	LastHeardAt      time.Time `json:"last_heard_at"`
@@ -734,11 +734,11 @@ type Gateway struct {
 	RejectedRevision *int64    `json:"rejected_revision,omitempty"`
 
 	// RequestsPerSecond Over the last minute; null when there is no data.
-	RequestsPerSecond *float32      `json:"requests_per_second,omitempty"`
+	RequestsPerSecond *float64      `json:"requests_per_second,omitempty"`
 	Result            GatewayResult `json:"result"`
 	Revision          int64         `json:"revision"`
 
-	// State current: holds the newest revision; behind: live, older; rejected: refused the newest; lost: not heard for 15 s.
+	// State live: heard and holds the newest revision; behind: heard, holds an older one; rejected: heard, refused the newest; stale: not heard for 15 s, goes on with what it has.
 	State   GatewayState `json:"state"`
 	Version string       `json:"version"`
 }
@@ -749,7 +749,7 @@ type GatewayBreakersState string
 // GatewayResult defines model for Gateway.Result.
 type GatewayResult string
 
-// GatewayState current: holds the newest revision; behind: live, older; rejected: refused the newest; lost: not heard for 15 s.
+// GatewayState live: heard and holds the newest revision; behind: heard, holds an older one; rejected: heard, refused the newest; stale: not heard for 15 s, goes on with what it has.
 type GatewayState string
 
 // Incident defines model for Incident.
@@ -817,7 +817,7 @@ type Plan struct {
 		Routes   []string `json:"routes"`
 
 		// Share Share of the last minute's requests (0-1); null when there is no data.
-		Share *float32 `json:"share,omitempty"`
+		Share *float64 `json:"share,omitempty"`
 	} `json:"blast"`
 	Diff   []PolicyChange `json:"diff"`
 	Hash   string         `json:"hash"`
@@ -835,7 +835,7 @@ type Plan struct {
 	Params     map[string]interface{} `json:"params"`
 	Service    string                 `json:"service"`
 	Summary    string                 `json:"summary"`
-	TtlSeconds float32                `json:"ttl_seconds"`
+	TtlSeconds float64                `json:"ttl_seconds"`
 	Warnings   []string               `json:"warnings"`
 }
 
@@ -851,7 +851,7 @@ type Policy struct {
 		Owner            string      `json:"owner"`
 		Path             string      `json:"path"`
 		Reason           string      `json:"reason"`
-		RemainingSeconds float32     `json:"remaining_seconds"`
+		RemainingSeconds float64     `json:"remaining_seconds"`
 		Value            interface{} `json:"value"`
 	} `json:"overrides"`
 	Revision int64 `json:"revision"`

@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"holdfast/server/internal/httpapi/gen"
+)
+
+// handlers implements the generated strict interface.
+type handlers struct {
+	Options
+	log       *slog.Logger
+	csrf      *http.CrossOriginProtection
+	described *description
+	metrics   metrics
+}
+
+// The generated interface is implemented whole.
+var _ gen.StrictServerInterface = (*handlers)(nil)
+
+// New makes the handler of everything the server listens to. It fails when an
+// operation has no entry in the access table.
+func New(opts Options) (http.Handler, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	described, err := describe()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAccessTable(described.operations()); err != nil {
+		return nil, err
+	}
+	a := &handlers{
+		Options: opts, log: opts.Logger.With("component", "api"), csrf: http.NewCrossOriginProtection(),
+		described: described, metrics: newMetrics(opts.Registerer),
+	}
+	return a.routes()
+}
+
+func (a *handlers) routes() (http.Handler, error) {
+	gin.SetMode(gin.ReleaseMode)
+	r := gin.New()
+	r.ContextWithFallback = true
+	r.HandleMethodNotAllowed = true
+	// X-Forwarded-For is anybody's word unless a proxy is configured: the peer's address counts.
+	if err := r.SetTrustedProxies(nil); err != nil {
+		return nil, fmt.Errorf("trusted proxies: %w", err)
+	}
+	r.Use(a.observe, a.recovered, securityHeaders)
+	r.NoRoute(a.fallback)
+	r.NoMethod(func(c *gin.Context) {
+		a.problem(c, problem{status: http.StatusMethodNotAllowed, kind: "method-not-allowed", title: "This address does not take " + c.Request.Method})
+	})
+	a.health(r)
+	if a.Slack != nil {
+		r.Any("/slack/*rest", gin.WrapH(a.Slack))
+	}
+	strict := gen.NewStrictHandlerWithOptions(a, nil, gen.StrictGinServerOptions{
+		RequestErrorHandlerFunc: func(c *gin.Context, err error) { a.fail(c, invalidRequest(err)) },
+		HandlerErrorFunc:        a.fail,
+		ResponseErrorHandlerFunc: func(c *gin.Context, err error) {
+			a.log.Warn("answer not delivered", "path", c.FullPath(), "error", err)
+		},
+	})
+	gen.RegisterHandlersWithOptions(r, strict, gen.GinServerOptions{
+		Middlewares:  []gen.MiddlewareFunc{a.capBody, a.authenticate, a.authorise, a.validate},
+		ErrorHandler: func(c *gin.Context, err error, _ int) { a.fail(c, invalidRequest(err)) },
+	})
+	r.GET("/api/v1/openapi.yaml", serveDescription)
+	return r, nil
+}
+
+func (a *handlers) health(r *gin.Engine) {
+	r.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
+	r.GET("/readyz", func(c *gin.Context) {
+		if err := a.Ready(c.Request.Context()); err != nil {
+			a.log.Warn("not ready", "error", err)
+			c.Header("Retry-After", "2")
+			c.String(http.StatusServiceUnavailable, "the database does not answer\n")
+			return
+		}
+		c.String(http.StatusOK, "ready\n")
+	})
+	if a.Gatherer != nil {
+		r.GET("/metrics", gin.WrapH(promhttp.HandlerFor(a.Gatherer, promhttp.HandlerOpts{})))
+	}
+}
+
+// fallback serves the console, and problem documents where a program asked.
+func (a *handlers) fallback(c *gin.Context) {
+	for _, prefix := range []string{"/api/", "/hooks/", "/slack/"} {
+		if strings.HasPrefix(c.Request.URL.Path, prefix) || a.Console == nil {
+			a.problem(c, problem{status: http.StatusNotFound, kind: "not-found", title: "There is nothing at this address"})
+			return
+		}
+	}
+	c.Status(http.StatusOK) // gin's NoRoute presets 404; the console decides
+	a.Console.ServeHTTP(c.Writer, c.Request)
+}

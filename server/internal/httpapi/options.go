@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast/actions"
+	"holdfast/gpuguard/policy"
+	"holdfast/server/alert"
+	"holdfast/server/audit"
+	"holdfast/server/change"
+	"holdfast/server/fleet"
+	"holdfast/server/identity"
+	"holdfast/server/incident"
+)
+
+// Fleet is what this package needs of the policy's keeper.
+type Fleet interface {
+	Head(ctx context.Context) (fleet.Head, error)
+	Effective(ctx context.Context) (policy.Effective, error)
+	// PutBase replaces the base document; ifRevision is the revision that was read.
+	PutBase(ctx context.Context, base []byte, ifRevision int64) (fleet.Head, error)
+	Revisions(ctx context.Context, before int64, limit int) ([]fleet.Revision, error)
+	ConfirmLineage(ctx context.Context) error
+	Gateways(ctx context.Context) ([]fleet.Member, error)
+	// Subscribe gives the policy now and at every change, until ctx ends.
+	Subscribe(ctx context.Context, gateway string) (<-chan policy.Update, error)
+	Ack(ctx context.Context, ack policy.Ack) error
+}
+
+// AuditReader reads the audit.
+type AuditReader interface {
+	AuditEntries(ctx context.Context, before int64, limit int) ([]audit.Linked, error)
+	Head(ctx context.Context) (audit.Head, error)
+}
+
+// Event says that something changed.
+type Event struct {
+	ID      int64
+	Topic   string
+	Subject string
+}
+
+// Events broadcasts what changed.
+type Events interface {
+	// Subscribe closes the channel when the subscriber is too slow or the server stops.
+	Subscribe() (events <-chan Event, cancel func())
+	// Since gives later events; complete is false when some are gone.
+	Since(id int64) (events []Event, complete bool)
+}
+
+// Options configure the handler. All but Slack, Console and Registerer are required.
+type Options struct {
+	Identity  *identity.Service
+	Incidents *incident.Service
+	Alerts    *alert.Intake
+	Changes   *change.Calendar
+	Actions   *actions.Engine
+	Fleet     Fleet
+	Audit     AuditReader
+	Events    Events
+	// Ready says whether the database answers.
+	Ready func(ctx context.Context) error
+
+	// Slack serves /slack/, Console everything that is not an API path. Nil means 404.
+	Slack   http.Handler
+	Console http.Handler
+
+	// PublicURL is the address that people use; https makes cookies Secure.
+	PublicURL *url.URL
+	// SessionTTL bounds the session cookie.
+	SessionTTL time.Duration
+	Logger     *slog.Logger
+	// Registerer gets the metrics, Gatherer is served at /metrics; both may be nil.
+	Registerer prometheus.Registerer
+	Gatherer   prometheus.Gatherer
+}
+
+func (o *Options) validate() error {
+	if o.Identity == nil || o.Incidents == nil || o.Alerts == nil || o.Changes == nil || o.Actions == nil ||
+		o.Fleet == nil || o.Audit == nil || o.Events == nil || o.Ready == nil || o.PublicURL == nil {
+		return errors.New("httpapi: a required option is missing")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.SessionTTL <= 0 {
+		o.SessionTTL = identity.DefaultSessionTTL
+	}
+	return nil
+}
