@@ -183,7 +183,7 @@ func (tx *Tx) InsertChange(c *change.Change) error {
 func (tx *Tx) SaveChange(c *change.Change) error {
 	row := tx.changeRow(*c)
 	row.Version++
-	if err := tx.compareAndSet("save a change", &row, c.Version, change.ErrStale, change.ErrNotFound); err != nil {
+	if err := tx.compareAndSet("save a change", &row, c.ID, c.Version, change.ErrStale, change.ErrNotFound); err != nil {
 		return err
 	}
 	c.Version = row.Version

@@ -118,7 +118,7 @@ func (tx *Tx) SaveIncident(i *incident.Incident) error {
 	row := tx.incidentRow(*i)
 	row.Version++
 	err := tx.attempt(func() error {
-		return tx.compareAndSet("save an incident", &row, i.Version, incident.ErrStale, incident.ErrNotFound)
+		return tx.compareAndSet("save an incident", &row, i.ID, i.Version, incident.ErrStale, incident.ErrNotFound)
 	})
 	if err != nil {
 		return err

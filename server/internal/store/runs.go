@@ -132,7 +132,7 @@ func (tx *Tx) runWhere(query *gorm.DB) (actions.Run, error) {
 func (tx *Tx) SaveRun(r *actions.Run) error {
 	row := tx.runRow(*r)
 	row.Version++
-	if err := tx.compareAndSet("save a run", &row, r.Version, actions.ErrStale, actions.ErrNotFound); err != nil {
+	if err := tx.compareAndSet("save a run", &row, r.ID, r.Version, actions.ErrStale, actions.ErrNotFound); err != nil {
 		return err
 	}
 	r.Version = row.Version

@@ -130,13 +130,13 @@ func (tx *Tx) Lock(key string) error {
 	if tx.store.sqlite {
 		return nil
 	}
-	var now stamp
-	row := tx.db.Raw("WITH got AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtextextended(?, 0)))"+
-		" SELECT holdfast_now() FROM got", key)
-	if err := tx.check("lock "+key, row.Scan(&now).Error); err != nil {
+	var row struct{ Now stamp }
+	result := tx.db.Raw("WITH got AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtextextended(?, 0)))"+
+		" SELECT holdfast_now() AS now FROM got", key).Scan(&row)
+	if err := tx.check("lock "+key, result.Error); err != nil {
 		return err
 	}
-	tx.now = tx.store.notBefore(now.t)
+	tx.now = tx.store.notBefore(row.Now.t)
 	return nil
 }
 
@@ -191,7 +191,7 @@ func (tx *Tx) upsert(what string, row any, key ...string) error {
 // compareAndSet writes the whole row when the stored version is still the given
 // one; the row itself carries the next. stale is returned when somebody was
 // faster, absent when there is no such row.
-func (tx *Tx) compareAndSet(what string, row any, version int64, stale, absent error) error {
+func (tx *Tx) compareAndSet(what string, row any, id string, version int64, stale, absent error) error {
 	result := tx.db.Model(row).Where("version = ?", version).Select("*").Updates(row)
 	if err := tx.check(what, result.Error); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (tx *Tx) compareAndSet(what string, row any, version int64, stale, absent e
 		return nil
 	}
 	var count int64
-	if err := tx.check(what, tx.db.Model(row).Count(&count).Error); err != nil {
+	if err := tx.check(what, tx.db.Model(row).Where("id = ?", id).Count(&count).Error); err != nil {
 		return err
 	}
 	if count == 0 {
