@@ -263,8 +263,9 @@ func (g *Guard) Stop(ctx context.Context) error {
 func (g *Guard) stop(ctx context.Context) error {
 	g.draining.Store(true)
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.started = true // a stopped guard cannot be started
+	g.mu.Unlock()
+	// From here on nothing writes the fields that Start set.
 	err := g.drain(ctx)
 	if g.cancel != nil {
 		g.cancel()
