@@ -291,7 +291,9 @@ func eventAnswer(parts ...string) http.HandlerFunc {
 	}
 }
 
-func only(h http.HandlerFunc) map[string]http.HandlerFunc { return map[string]http.HandlerFunc{"one": h} }
+func only(h http.HandlerFunc) map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{"one": h}
+}
 
 type lockedBuffer struct {
 	mu sync.Mutex

@@ -13,6 +13,9 @@ import (
 // (rate 0).
 const Never = time.Duration(math.MaxInt64)
 
+// rounding is what a sum of fractions may be short of a whole call.
+const rounding = 1e-9
+
 // Rate is the setting of a bucket.
 type Rate struct {
 	// PerSecond is the sustained rate in calls per second, ≥ 0; 0 refuses everything.
@@ -52,11 +55,11 @@ func (b *Bucket) Take(now time.Time) (ok bool, retryAfter time.Duration) {
 	case b.rate.PerSecond <= 0:
 		b.refused++
 		return false, Never
-	case b.tokens < 1:
+	case b.tokens < 1-rounding:
 		b.refused++
 		return false, seconds((1 - b.tokens) / b.rate.PerSecond)
 	}
-	b.tokens--
+	b.tokens = max(0, b.tokens-1)
 	return true, 0
 }
 
