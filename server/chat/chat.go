@@ -73,11 +73,12 @@ type Click struct {
 	PersonID   string
 	PersonName string
 	// Team, User, Channel, MessageTS are Slack's, for replies.
-	Team       string
-	User       string
-	Channel    string
-	MessageTS  string
-	Status     ClickStatus
+	Team      string
+	User      string
+	Channel   string
+	MessageTS string
+	Status    ClickStatus
+	// Detail is the typed reason of a form until it is done; then what became of it.
 	Detail     string
 	ReceivedAt time.Time
 	DoneAt     time.Time
