@@ -2,6 +2,7 @@ package slacksim
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,8 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"encoding/json"
 
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"

@@ -257,7 +257,7 @@ func (o Options) validate() error {
 
 func (r RateLimits) validate() []error {
 	if r.MessagesPerSecond < 0 || min(r.MessageBurst, r.WorkspacePerMinute, r.Tier1, r.Tier2, r.Tier3, r.Tier4) < 0 {
-		return []error{errors.New("Rates: a rate is negative; use Off to switch limits off")}
+		return []error{errors.New("option Rates: a rate is negative; use Off to switch limits off")}
 	}
 	return nil
 }
@@ -265,18 +265,18 @@ func (r RateLimits) validate() []error {
 func validateChannels(channels []Channel) []error {
 	var problems []error
 	if len(channels) == 0 {
-		problems = append(problems, errors.New("Channels is empty: there is nowhere to post"))
+		problems = append(problems, errors.New("option Channels is empty: there is nowhere to post"))
 	}
 	seen := map[string]bool{}
 	for i, c := range channels {
 		if !channelIDPattern.MatchString(c.ID) {
-			problems = append(problems, fmt.Errorf("Channels[%d].ID %q: want %s", i, c.ID, channelIDPattern))
+			problems = append(problems, fmt.Errorf("option Channels[%d].ID %q: want %s", i, c.ID, channelIDPattern))
 		}
 		if !namePattern.MatchString(c.Name) {
-			problems = append(problems, fmt.Errorf("Channels[%d].Name %q: want lower-case letters, digits, - _ or .", i, c.Name))
+			problems = append(problems, fmt.Errorf("option Channels[%d].Name %q: want lower-case letters, digits, - _ or .", i, c.Name))
 		}
 		if seen[c.ID] || seen["#"+c.Name] {
-			problems = append(problems, fmt.Errorf("Channels[%d] (%s, %q): id or name is used twice", i, c.ID, c.Name))
+			problems = append(problems, fmt.Errorf("option Channels[%d] (%s, %q): id or name is used twice", i, c.ID, c.Name))
 		}
 		seen[c.ID], seen["#"+c.Name] = true, true
 	}
@@ -286,21 +286,21 @@ func validateChannels(channels []Channel) []error {
 func validateUsers(users []User, botUserID string) []error {
 	var problems []error
 	if len(users) == 0 {
-		problems = append(problems, errors.New("Users is empty: nobody could click"))
+		problems = append(problems, errors.New("option Users is empty: nobody could click"))
 	}
 	seen := map[string]bool{botUserID: true}
 	for i, u := range users {
 		if !userIDPattern.MatchString(u.ID) {
-			problems = append(problems, fmt.Errorf("Users[%d].ID %q: want %s", i, u.ID, userIDPattern))
+			problems = append(problems, fmt.Errorf("option Users[%d].ID %q: want %s", i, u.ID, userIDPattern))
 		}
 		if !namePattern.MatchString(u.Name) {
-			problems = append(problems, fmt.Errorf("Users[%d].Name %q: want lower-case letters, digits, - _ or .", i, u.Name))
+			problems = append(problems, fmt.Errorf("option Users[%d].Name %q: want lower-case letters, digits, - _ or .", i, u.Name))
 		}
 		if u.TeamID != "" && !teamIDPattern.MatchString(u.TeamID) {
-			problems = append(problems, fmt.Errorf("Users[%d].TeamID %q: want %s", i, u.TeamID, teamIDPattern))
+			problems = append(problems, fmt.Errorf("option Users[%d].TeamID %q: want %s", i, u.TeamID, teamIDPattern))
 		}
 		if seen[u.ID] {
-			problems = append(problems, fmt.Errorf("Users[%d].ID %q is used twice", i, u.ID))
+			problems = append(problems, fmt.Errorf("option Users[%d].ID %q is used twice", i, u.ID))
 		}
 		seen[u.ID] = true
 	}

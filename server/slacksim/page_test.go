@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ func FuzzMrkdwn(f *testing.F) {
 			tag, _, closed := strings.Cut(piece, ">")
 			link := strings.HasPrefix(tag, `a href="http`) || strings.HasPrefix(tag, `a href="mailto:`)
 			link = link && strings.Count(tag, `"`) == 6 && strings.HasSuffix(tag, `" target="_blank" rel="noopener noreferrer"`)
-			if !closed || (!link && !contains(allowed, tag)) {
+			if !closed || (!link && !slices.Contains(allowed, tag)) {
 				t.Fatalf("%q let <%s> through: %s", in, tag, out)
 			}
 		}
@@ -248,4 +249,51 @@ func TestEventStreamTellsOfChangesAndEndsOnStop(t *testing.T) {
 	require.NoError(t, s.Stop(ctx), "an open page must not hold the stop up")
 	require.Empty(t, data())
 	require.NoError(t, s.Stop(ctx), "stopping twice is fine")
+}
+
+func TestStopWaitsForAClickUnderWay(t *testing.T) {
+	t.Parallel()
+	s := startSim(t, nil)
+	entered, release := make(chan struct{}), make(chan struct{})
+	startApp(t, s, func(http.ResponseWriter, appRequest) {
+		close(entered)
+		<-release
+	})
+	form := url.Values{"channel": {incidents}, "ts": {card(t, s)}, "action": {"ack"}, "as": {alice}}
+	h := &http.Client{Transport: &http.Transport{}}
+	defer h.CloseIdleConnections()
+	clicked := make(chan error, 1)
+	go func() {
+		req, _ := http.NewRequest(http.MethodPost, s.URL()+"/sim/click", strings.NewReader(form.Encode()))
+		req.Header.Set("Content-Type", formType)
+		req.Header.Set("Accept", "application/json")
+		resp, err := h.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		clicked <- err
+	}()
+	<-entered
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop(context.Background()) }()
+	<-s.stopping
+	require.NotEmpty(t, s.URL(), "handlers must be able to ask for the address while Stop waits")
+	close(release)
+	require.NoError(t, <-clicked)
+	require.NoError(t, <-stopped)
+}
+
+func TestOldMessagesGoFirst(t *testing.T) {
+	t.Parallel()
+	o := DefaultOptions()
+	st := newState(o.withDefaults(), newHub())
+	st.mu.Lock()
+	c := st.find("incidents", true)
+	first := st.add(c, Message{Text: "first"})
+	for range maxMessages {
+		st.add(c, Message{Text: "x"})
+	}
+	st.mu.Unlock()
+	require.Len(t, c.messages, maxMessages)
+	require.Nil(t, c.message(first.TS, false))
 }

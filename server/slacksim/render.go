@@ -204,6 +204,9 @@ func (r *renderer) channels(active string) []channelItem {
 	return out
 }
 
+// shownMessages is how many of the latest messages the page shows.
+const shownMessages = 200
+
 func (r *renderer) messages(channelID string) []messageItem {
 	all := r.sim.state.messages(channelID, func(m Message) bool {
 		return m.EphemeralTo == "" || m.EphemeralTo == r.me.ID
@@ -221,6 +224,7 @@ func (r *renderer) messages(channelID string) []messageItem {
 		}
 		top = append(top, m)
 	}
+	top = top[max(0, len(top)-shownMessages):]
 	out := make([]messageItem, 0, len(top))
 	for _, m := range top {
 		item := r.message(m)

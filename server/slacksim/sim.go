@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,9 +34,9 @@ type Sim struct {
 
 	runMu    sync.Mutex
 	server   *http.Server
-	addr     string
-	served   chan struct{} // closed when Serve returned
-	stopping chan struct{} // closed by Stop
+	addr     atomic.Pointer[string] // read by handlers while Stop waits for them
+	served   chan struct{}          // closed when Serve returned
+	stopping chan struct{}          // closed by Stop
 	stopOnce sync.Once
 }
 
@@ -64,7 +65,7 @@ func New(o Options) (*Sim, error) {
 	return s, nil
 }
 
-// Start listens and serves until Stop. The context bounds only the start.
+// Start listens and serves until Stop, once. The context bounds only the start.
 func (s *Sim) Start(ctx context.Context) error {
 	s.runMu.Lock()
 	defer s.runMu.Unlock()
@@ -76,7 +77,8 @@ func (s *Sim) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("slacksim: cannot listen on %s (is another program using the port?): %w", s.opts.Addr, err)
 	}
-	s.addr = ln.Addr().String()
+	addr := ln.Addr().String()
+	s.addr.Store(&addr)
 	s.served = make(chan struct{})
 	s.server = &http.Server{
 		Handler:           s.handler,
@@ -91,7 +93,7 @@ func (s *Sim) Start(ctx context.Context) error {
 			s.log.Error("slacksim stopped serving", "error", err)
 		}
 	}()
-	s.log.Info("slacksim listening", "url", "http://"+s.addr)
+	s.log.Info("slacksim listening", "url", "http://"+addr)
 	return nil
 }
 
@@ -115,12 +117,14 @@ func (s *Sim) Stop(ctx context.Context) error {
 
 // Addr returns the listening address, empty before Start.
 func (s *Sim) Addr() string {
-	s.runMu.Lock()
-	defer s.runMu.Unlock()
-	return s.addr
+	if addr := s.addr.Load(); addr != nil {
+		return *addr
+	}
+	return ""
 }
 
-// URL returns the page's address without a trailing slash.
+// URL returns the page's address without a trailing slash: PublicURL where
+// that is set, else the listening address.
 func (s *Sim) URL() string {
 	if s.opts.PublicURL != "" {
 		return strings.TrimSuffix(s.opts.PublicURL, "/")

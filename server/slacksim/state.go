@@ -56,6 +56,9 @@ func newState(o Options, h *hub) *state {
 	return st
 }
 
+// maxMessages bounds a channel; the oldest message goes first.
+const maxMessages = 10000
+
 // nextTS returns a timestamp never given before and greater than all others.
 // The caller holds the lock.
 func (st *state) nextTS() string {
@@ -176,6 +179,9 @@ func (st *state) add(c *channel, m Message) Message {
 		} else {
 			m.ThreadTS, m.Broadcast = "", false
 		}
+	}
+	if len(c.messages) >= maxMessages {
+		c.messages = slices.Delete(c.messages, 0, 1)
 	}
 	c.messages = append(c.messages, &m)
 	st.hub.changed()

@@ -3,6 +3,7 @@ package slacksim
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -126,7 +127,7 @@ func (st *state) showErrors(v *view, errs map[string]string) error {
 		}
 	}
 	if len(errs) == 0 {
-		return fmt.Errorf("slacksim: response_action errors without errors")
+		return errors.New("slacksim: response_action errors without errors")
 	}
 	for id := range errs {
 		if !inputs[id] {

@@ -3,7 +3,7 @@ package slacksim
 import (
 	"fmt"
 	"net/url"
-	"strings"
+	"slices"
 )
 
 // surface is where blocks are shown; it decides what is allowed.
@@ -213,7 +213,7 @@ func (v *validator) element(p string, raw any, allowed ...string) {
 		return
 	}
 	kind, _ := e["type"].(string)
-	if !contains(allowed, kind) {
+	if !slices.Contains(allowed, kind) {
 		v.addf(p+"/type", "unsupported type: %s", kind)
 		return
 	}
@@ -427,15 +427,3 @@ func (v *validator) length(p, s string, low, high int) {
 }
 
 func (v *validator) count(s string) { v.textRunes += runes(s) }
-
-func contains(list []string, s string) bool {
-	for _, item := range list {
-		if item == s {
-			return true
-		}
-	}
-	return false
-}
-
-// joinProblems renders problems for a log or a Go error.
-func joinProblems(problems []string) string { return strings.Join(problems, "; ") }

@@ -144,12 +144,13 @@ function toast(message, bad) {
 }
 
 async function act(form, submitter) {
+  // form.action would be the hidden field of that name.
   const body = new URLSearchParams(new FormData(form, submitter));
   if (form.dataset.confirmTitle && !(await ask(form.dataset))) return;
   if (form.dataset.url) window.open(form.dataset.url, "_blank", "noopener");
   submitter?.setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } });
+    const response = await fetch(form.getAttribute("action"), { method: "POST", body, headers: { Accept: "application/json" } });
     const result = response.ok ? await response.json() : { ok: false, message: await response.text() };
     if (result.message) toast(result.message, !result.ok);
     if (result.ok && "reset" in form.dataset) form.reset();
