@@ -273,24 +273,39 @@ func (in *Input) load(tx Tx, until time.Time) (err error) {
 	return nil
 }
 
-// ownChange is the newest change of the run that still says something.
+// ownChange is the change of the run that still says something: a live one, or
+// one that was rejected.
 func ownChange(tx Tx, r Request) (*Change, error) {
 	if r.RunID == "" {
 		return nil, nil
 	}
 	c, err := tx.ChangeByRun(r.RunID, r.Service, r.Environment)
 	if errors.Is(err, ErrNotFound) {
-		return nil, nil
+		return rejectedChange(tx, r)
 	}
 	if err != nil {
 		return nil, err
 	}
-	switch c.Status {
-	case StatusHeld, StatusClaimed, StatusRunning, StatusRejected:
-		return &c, nil
-	default:
+	return &c, nil
+}
+
+// rejectedFor is how long after its window a rejection holds for the run. No
+// pipeline polls longer, and the look back stays short.
+const rejectedFor = 24 * time.Hour
+
+// rejectedChange is the newest change of the run when it was rejected.
+func rejectedChange(tx Tx, r Request) (*Change, error) {
+	recent, err := tx.Changes(Filter{
+		Environment: r.Environment, Service: r.Service, From: tx.Now().Add(-rejectedFor), Limit: maxList,
+	})
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(recent, func(c Change) bool { return c.RunID == r.RunID })
+	if i < 0 || recent[i].Status != StatusRejected {
 		return nil, nil
 	}
+	return &recent[i], nil
 }
 
 // currentChange is ownChange with what lapsed in the meantime put away.

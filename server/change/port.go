@@ -46,7 +46,7 @@ type Tx interface {
 	Touch(topic, id string)
 
 	Change(id string) (Change, error)
-	// ChangeByRun finds the newest change of a run for this service and environment, whatever its status: a rejected run stays rejected.
+	// ChangeByRun finds the newest live (held, claimed, running) change of a run for this service and environment.
 	ChangeByRun(runID, service, environment string) (Change, error)
 	Changes(Filter) ([]Change, error)
 	// LiveChanges lists changes that count in decisions (claimed, running and ended ones whose guard may still matter) of an environment whose window meets [from, to), an emergency action without an environment included. A running change lasts until Now() at least, however long its window is over.
