@@ -58,7 +58,7 @@ func New(o Options) (*Guard, error) {
 	g := &Guard{opts: o.filled()}
 	g.log = g.opts.Logger
 	gw, err := gateway.New(gateway.Options{
-		Secret: g.opts.Secret, AccessLog: g.opts.AccessLog, Clock: g.opts.Clock,
+		Secret: g.opts.Secret, Logger: g.log, AccessLog: g.opts.AccessLog, Clock: g.opts.Clock,
 		NewClient:   g.opts.newClient(),
 		BodyTimeout: g.opts.BodyTimeout, WriteTimeout: g.opts.WriteTimeout,
 		Registerer: g.opts.Registerer, LeaseOver: func() { g.holder.endLeases() },

@@ -163,24 +163,26 @@ func (b *Breaker) newRound() {
 }
 
 // Done reports how the call ended. Only the first report of a permit counts.
-func (p *Permit) Done(now time.Time, r Result) {
+// It tells the automatic state and whether this report changed it.
+func (p *Permit) Done(now time.Time, r Result) (s State, changed bool) {
 	b := p.breaker
 	if b == nil {
-		return
+		return "", false
 	}
 	p.breaker = nil
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(now)
-	if p.generation != b.generation {
+	switch {
+	case p.generation != b.generation:
 		b.late++
-		return
-	}
-	if b.state == HalfOpen {
+		return b.state, false
+	case b.state == HalfOpen:
 		b.probed(p.round, r)
-		return
+	default:
+		b.judge(r)
 	}
-	b.judge(r)
+	return b.state, p.generation != b.generation
 }
 
 // probed settles a probe.

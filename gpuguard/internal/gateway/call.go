@@ -1,11 +1,9 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -19,6 +17,7 @@ func (x *exchange) forward() {
 	w := newWatch(x.r.Context(), x.to.pool.dependency.timeouts, x.stream, x.patience, began.Sub(x.start))
 	defer w.stop()
 	resp, err := x.call(w)
+	x.dropBody() // a stream may last for minutes
 	if err != nil {
 		x.refuse(x.failure(w, err))
 		return
@@ -63,10 +62,10 @@ func (x *exchange) upstreamRequest(ctx context.Context) *http.Request {
 	r := &http.Request{
 		Method: x.r.Method, URL: &u, Host: u.Host, Header: x.upstreamHeader(),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: http.NoBody, ContentLength: int64(len(x.body)),
+		Body: http.NoBody,
 	}
-	if len(x.body) > 0 {
-		r.Body = io.NopCloser(bytes.NewReader(x.body))
+	if x.body != nil && len(x.body.bytes) > 0 {
+		r.Body, r.ContentLength = x.body.reader(), int64(len(x.body.bytes))
 	}
 	return r.WithContext(ctx)
 }

@@ -21,20 +21,20 @@ import (
 // whether a stream is asked for, how long the caller waits, how long the
 // context is (bytes bound tokens from above).
 func (x *exchange) classify() *refusal {
-	if no := x.readBody(); no != nil {
+	if no := x.takeBody(); no != nil {
 		return no
 	}
-	x.record.RequestBytes = int64(len(x.body))
 	var doc scan.JSON
-	if trimmed := bytes.TrimLeft(x.body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
-		doc.Write(trimmed)
+	if x.body != nil {
+		if trimmed := bytes.TrimLeft(x.body.bytes, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
+			doc.Write(trimmed)
+		}
 	}
-	x.askedStream = doc.True(scan.Stream) || acceptsOnlyEvents(x.r.Header)
-	x.stream = x.askedStream
+	x.stream = doc.True(scan.Stream) || acceptsEvents(x.r.Header)
 	return x.readPatience(&doc)
 }
 
-func acceptsOnlyEvents(h http.Header) bool {
+func acceptsEvents(h http.Header) bool {
 	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(h.Get("Accept"))), "text/event-stream")
 }
 
@@ -58,8 +58,8 @@ func seconds(s float64) time.Duration {
 	return time.Duration(min(s, day.Seconds()) * float64(time.Second))
 }
 
-// readBody reads the whole body, within the route's cap and the body limit.
-func (x *exchange) readBody() *refusal {
+// takeBody reads the whole body, within the route's cap and the body limit.
+func (x *exchange) takeBody() *refusal {
 	if x.r.Body == nil || x.r.Body == http.NoBody {
 		return nil
 	}
@@ -73,52 +73,15 @@ func (x *exchange) readBody() *refusal {
 		_ = x.out.control.SetWriteDeadline(time.Time{})
 	}
 	_ = x.out.control.SetReadDeadline(time.Now().Add(x.gateway.opts.BodyTimeout))
-	body, err := readUpTo(x.r.Body, x.r.ContentLength, most)
+	b, err := readBody(x.r.Body, x.r.ContentLength, most)
 	if err != nil {
 		return x.bodyFailed(err, most)
 	}
 	// Without this the limit would later end the watch for the caller's departure.
 	_ = x.out.control.SetReadDeadline(time.Time{})
-	x.body = body
+	x.body = b
+	x.record.RequestBytes = int64(len(b.bytes))
 	return nil
-}
-
-var errTooLarge = errors.New("body is over the cap")
-
-// readUpTo reads to the end, or fails with errTooLarge once more than most
-// bytes came. It allocates as bytes arrive, not as the length promises.
-func readUpTo(r io.Reader, length, most int64) ([]byte, error) {
-	const step = 64 << 10
-	size := int64(step)
-	if length >= 0 {
-		size = min(length, step)
-	}
-	buf := make([]byte, 0, size+1)
-	for {
-		if len(buf) == cap(buf) {
-			buf = grow(buf, length)
-		}
-		n, err := r.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case int64(len(buf)) > most:
-			return nil, errTooLarge
-		case err == io.EOF:
-			return buf, nil
-		case err != nil:
-			return nil, err
-		}
-	}
-}
-
-// grow makes room: in large steps towards a promised length, by doubling without one.
-func grow(buf []byte, length int64) []byte {
-	const factor = 8
-	size := 2 * cap(buf)
-	if length > int64(len(buf)) {
-		size = int(min(length+1, int64(factor*cap(buf))))
-	}
-	return append(make([]byte, 0, size), buf...)
 }
 
 func (x *exchange) bodyFailed(err error, most int64) *refusal {

@@ -23,10 +23,9 @@ type exchange struct {
 	to     *route
 	tenant *tenant // nil for anonymous callers
 
-	body        []byte
-	stream      bool
-	askedStream bool          // by the body's stream flag or the Accept header
-	patience    time.Duration // the caller's own limit, 0 when it gave none
+	body     *body // nil when there is none, or no longer
+	stream   bool
+	patience time.Duration // the caller's own limit, 0 when it gave none
 
 	// Rights taken, given back by end.
 	taken    []*gate
@@ -61,6 +60,14 @@ func (g *Gateway) snapshotAt(now time.Time) *snapshot {
 		s = g.current.Load()
 	}
 	return s
+}
+
+// dropBody lets go of the request body.
+func (x *exchange) dropBody() {
+	if x.body != nil {
+		x.body.release()
+		x.body = nil
+	}
 }
 
 // outcome sets how the request ended and what that means for the breaker.

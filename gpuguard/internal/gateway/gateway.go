@@ -35,12 +35,13 @@ type Client interface {
 	Close()
 }
 
-// Options configure a Gateway. AccessLog, Clock, NewClient, BodyTimeout and
+// Options configure a Gateway. Logger, AccessLog, Clock, NewClient, BodyTimeout and
 // WriteTimeout are required.
 type Options struct {
 	// Secret resolves upstream credentials; nil refuses policies that need one.
 	Secret func(policy.Credential) (string, error)
-	// AccessLog takes one line per request.
+	// Logger takes events, AccessLog one line per request.
+	Logger    *slog.Logger
 	AccessLog *slog.Logger
 	// Clock is the time of breakers, buckets, leases and measurements.
 	Clock func() time.Time

@@ -101,7 +101,8 @@ type bench struct {
 	net      *memory
 	gateway  *gateway.Gateway
 	registry *prometheus.Registry
-	log      *lockedBuffer
+	log      *lockedBuffer // one line per request
+	events   *lockedBuffer // everything else
 	client   *http.Client
 	document policy.Document
 	revision int64
@@ -119,7 +120,7 @@ func inBubble(t *testing.T, upstreams map[string]http.HandlerFunc, change func(*
 }
 
 func newBench(t *testing.T, upstreams map[string]http.HandlerFunc, change func(*policy.Document)) *bench {
-	b := &bench{t: t, net: &memory{listeners: map[string]*memoryListener{}}, registry: prometheus.NewRegistry(), log: &lockedBuffer{}}
+	b := &bench{t: t, net: &memory{listeners: map[string]*memoryListener{}}, registry: prometheus.NewRegistry(), log: &lockedBuffer{}, events: &lockedBuffer{}}
 	endpoints := map[string]policy.Endpoint{}
 	for name, h := range upstreams {
 		b.serve(name+":80", h)
@@ -130,6 +131,7 @@ func newBench(t *testing.T, upstreams map[string]http.HandlerFunc, change func(*
 		change(&b.document)
 	}
 	g, err := gateway.New(gateway.Options{
+		Logger:      slog.New(slog.NewJSONHandler(b.events, nil)),
 		AccessLog:   slog.New(slog.NewJSONHandler(b.log, nil)),
 		Clock:       time.Now,
 		NewClient:   func(d time.Duration) gateway.Client { return upstream.NewClientWithDial(d, b.net.dial) },

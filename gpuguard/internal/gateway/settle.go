@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 
+	"holdfast/gpuguard/internal/breaker"
 	"holdfast/gpuguard/policy"
 )
 
@@ -13,11 +16,14 @@ func (x *exchange) end() {
 	if fault != nil {
 		x.fault(fault)
 	}
+	x.dropBody()
 	now := x.gateway.opts.Clock()
 	if x.endpoint != nil {
 		x.endpoint.slot.inFlight.Add(-1)
 	}
-	x.permit.Done(now, x.result)
+	if s, changed := x.permit.Done(now, x.result); changed {
+		x.gateway.breakerChanged(x.to.pool.dependency.name, s)
+	}
 	if !x.called {
 		// A call that was never made uses nothing up (C77).
 		for _, g := range x.taken {
@@ -37,6 +43,15 @@ func (x *exchange) end() {
 	}
 }
 
+// breakerChanged says in the log what operators want to see there.
+func (g *Gateway) breakerChanged(dependency string, s breaker.State) {
+	level := slog.LevelInfo
+	if s == breaker.Open {
+		level = slog.LevelWarn
+	}
+	g.opts.Logger.Log(context.Background(), level, "breaker "+string(s), "dependency", dependency)
+}
+
 // fault ends a request whose stage panicked.
 func (x *exchange) fault(v any) {
 	if v == http.ErrAbortHandler {
@@ -44,7 +59,7 @@ func (x *exchange) fault(v any) {
 		return
 	}
 	x.gateway.metrics.Panicked()
-	x.gateway.opts.AccessLog.Error("request handling failed", "fault", faultText(v), "request_id", x.record.RequestID)
+	x.gateway.opts.Logger.Error("request handling failed", "fault", faultText(v), "request_id", x.record.RequestID)
 	x.outcome(policy.OutcomeInternal, "fault in the gateway")
 	if x.committed {
 		x.abort = true
