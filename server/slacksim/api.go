@@ -142,8 +142,7 @@ func readParams(w http.ResponseWriter, r *http.Request) (params, error) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
 	if err != nil {
-		var tooBig *http.MaxBytesError
-		if errors.As(err, &tooBig) {
+		if _, tooBig := errors.AsType[*http.MaxBytesError](err); tooBig {
 			return nil, errors.New("request_too_large")
 		}
 		return nil, errors.New("request_timeout")

@@ -20,7 +20,7 @@ type blockList struct {
 }
 
 // readContent checks the content arguments; a non-nil reply is the refusal.
-func (s *Sim) readContent(p params, metadataBytes int) (content, *reply) {
+func (s *Sim) readContent(p params) (content, *reply) {
 	var c content
 	if p.has("text") {
 		text := p["text"]
@@ -46,7 +46,7 @@ func (s *Sim) readContent(p params, metadataBytes int) (content, *reply) {
 		return c, &bad
 	}
 	if raw := p["metadata"]; raw != "" {
-		if bad := c.readMetadata(raw, metadataBytes); bad != nil {
+		if bad := c.readMetadata(raw); bad != nil {
 			return c, bad
 		}
 	}
@@ -95,9 +95,9 @@ func (s *Sim) readAttachments(raw string) ([]Attachment, int, *reply) {
 	return list, count, nil
 }
 
-func (c *content) readMetadata(raw string, limit int) *reply {
+func (c *content) readMetadata(raw string) *reply {
 	var bad reply
-	if len(raw) > limit {
+	if len(raw) > MaxMetadataBytes {
 		bad = failReply("metadata_too_large")
 		return &bad
 	}
@@ -152,7 +152,7 @@ func (s *Sim) chatPostMessage(p params) reply {
 	if wait := s.limiter.message(c.ID); wait > 0 {
 		return reply{retryAfter: wait}
 	}
-	body, bad := s.readContent(p, MaxMetadataBytes)
+	body, bad := s.readContent(p)
 	if bad != nil {
 		return *bad
 	}
@@ -192,7 +192,7 @@ func (s *Sim) chatPostEphemeral(p params) reply {
 	case !known:
 		return failReply("user_not_in_channel")
 	}
-	body, bad := s.readContent(p, MaxMetadataBytes)
+	body, bad := s.readContent(p)
 	if bad != nil {
 		return *bad
 	}
@@ -208,7 +208,7 @@ func (s *Sim) chatPostEphemeral(p params) reply {
 }
 
 func (s *Sim) chatUpdate(p params) reply {
-	body, bad := s.readContent(p, MaxMetadataBytes)
+	body, bad := s.readContent(p)
 	if bad != nil {
 		return *bad
 	}

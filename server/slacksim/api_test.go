@@ -518,8 +518,13 @@ func TestFaultsAreChecked(t *testing.T) {
 	t.Parallel()
 	s := startSim(t, func(o *Options) { o.AllowFaults = true })
 	for _, f := range []Fault{
-		{}, {Method: "chat.update"}, {Method: "chat.uptade", Status: 500}, {Method: "*", Status: 404},
-		{Method: "*", Status: 500, Error: "x"}, {Method: "*", RetryAfter: time.Millisecond}, {Method: "*", Delay: time.Hour},
+		{},
+		{Method: "chat.update"},
+		{Method: "chat.uptade", Status: 500},
+		{Method: "*", Status: 404},
+		{Method: "*", Status: 500, Error: "x"},
+		{Method: "*", RetryAfter: time.Millisecond},
+		{Method: "*", Delay: time.Hour},
 		{Method: "*", Count: -1, Drop: true},
 	} {
 		require.Error(t, s.AddFault(f), "%+v", f)

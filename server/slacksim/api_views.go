@@ -154,7 +154,7 @@ func (v *validator) frameText(field string, raw json.RawMessage, required bool) 
 		return nil
 	}
 	before := len(v.problems)
-	v.text("/view/"+field, obj, 1, MaxViewTitle, true)
+	v.text("/view/"+field, obj, MaxViewTitle, true)
 	var t Text
 	if len(v.problems) > before || json.Unmarshal(raw, &t) != nil {
 		return nil

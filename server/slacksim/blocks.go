@@ -229,16 +229,22 @@ func parseBlocks(raw []byte, pointer string, surface surface, newID func() strin
 	if len(v.problems) > 0 {
 		return nil, nil, v, nil
 	}
-	filled, err := json.Marshal(list)
-	if err != nil {
-		return nil, nil, nil, errBlocksFormat
-	}
-	var blocks []Block
-	if err := json.Unmarshal(filled, &blocks); err != nil {
+	filled, blocks, ok := fillBlocks(list)
+	if !ok {
 		// The validator checks the fields Slack documents; a wrong type in a
 		// field it does not know by name ends here.
 		v.addf(pointer, "failed to match all allowed schemas")
 		return nil, nil, v, nil
 	}
 	return filled, blocks, v, nil
+}
+
+// fillBlocks renders a checked list with its filled-in ids.
+func fillBlocks(list []any) (raw json.RawMessage, blocks []Block, ok bool) {
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return nil, nil, false
+	}
+	err = json.Unmarshal(raw, &blocks)
+	return raw, blocks, err == nil
 }

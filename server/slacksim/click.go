@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 )
@@ -240,9 +241,7 @@ func (s *Sim) blockActions(at clicked, u User, chosen map[string]any, t Tamper) 
 	st := s.state
 	actionTS := st.nextTS()
 	action := map[string]any{"action_id": at.element.ActionID, "block_id": at.block.BlockID, "action_ts": actionTS}
-	for key, value := range chosen {
-		action[key] = value
-	}
+	maps.Copy(action, chosen)
 	viewID := ""
 	if at.view != nil {
 		viewID = at.view.ID

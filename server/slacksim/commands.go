@@ -70,7 +70,7 @@ func (s *Sim) showCommandAnswer(channelID, userID string, raw []byte) error {
 		text := string(raw)
 		in = responseMessage{Text: &text}
 	}
-	body, bad := s.readContent(in.params(), MaxMetadataBytes)
+	body, bad := s.readContent(in.params())
 	if bad != nil {
 		return fmt.Errorf("slacksim: the answer to the command would not be shown: %v", bad.body["error"])
 	}

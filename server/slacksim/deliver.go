@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -157,9 +158,7 @@ func (s *Sim) signed(out outgoing) (Request, error) {
 		h.Del(HeaderSignature)
 		h.Del(HeaderTimestamp)
 	}
-	for key, values := range out.header {
-		h[key] = values
-	}
+	maps.Copy(h, out.header)
 	body := out.body
 	if t.Body != nil {
 		body = t.Body(slices.Clone(body))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -179,10 +180,7 @@ func button(id, label string) map[string]any {
 }
 
 func with(m map[string]any, key string, value any) map[string]any {
-	out := map[string]any{}
-	for k, v := range m {
-		out[k] = v
-	}
+	out := maps.Clone(m)
 	out[key] = value
 	return out
 }

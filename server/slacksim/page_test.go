@@ -104,7 +104,8 @@ func TestPageShowsAndEscapes(t *testing.T) {
 
 	evil := `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
 	call(t, s, "chat.postMessage", map[string]any{"channel": incidents, "text": evil, "blocks": []any{
-		section(evil), map[string]any{"type": "header", "text": plain(evil)},
+		section(evil),
+		map[string]any{"type": "header", "text": plain(evil)},
 		actions(with(with(button("x", evil), "value", evil), "confirm", map[string]any{"title": plain(evil), "text": mrkdwn(evil), "confirm": plain("y"), "deny": plain("n")}),
 			with(button("link", "Runbook"), "url", "https://x.example/?a=1&b=2"),
 			map[string]any{"type": "static_select", "action_id": "s", "placeholder": plain("More"), "options": []any{option("Scale <out>", `"v"`)}},

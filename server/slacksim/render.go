@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // pageData is what the page template shows.
@@ -520,12 +521,9 @@ func tsTime(ts string) time.Time {
 
 func initials(name string) string {
 	out := ""
-	for _, word := range strings.Fields(name) {
-		for _, c := range word {
-			if unicode.IsLetter(c) && len(out) < 2 {
-				out += string(unicode.ToUpper(c))
-			}
-			break
+	for word := range strings.FieldsSeq(name) {
+		if c, _ := utf8.DecodeRuneInString(word); unicode.IsLetter(c) && runes(out) < 2 {
+			out += string(unicode.ToUpper(c))
 		}
 	}
 	return or(out, "?")

@@ -82,7 +82,7 @@ func (s *Sim) respond(token string, raw []byte) (int, *reply) {
 	if problem != "" {
 		return fail(http.StatusNotFound, problem)
 	}
-	body, bad := s.readContent(in.params(), MaxMetadataBytes)
+	body, bad := s.readContent(in.params())
 	if bad != nil {
 		return http.StatusBadRequest, bad
 	}

@@ -114,7 +114,7 @@ func (v *validator) block(p string, block map[string]any) {
 	case "section":
 		v.section(p, block)
 	case "header":
-		v.requiredText(p, block, "text", 1, MaxHeaderText, true)
+		v.requiredText(p, block, "text", MaxHeaderText, true)
 	case "divider":
 	case "context":
 		v.context(p, block)
@@ -154,12 +154,12 @@ func (v *validator) section(p string, block map[string]any) {
 		v.addf(p+"/type", "must define either `text` or `fields`")
 	}
 	if hasText {
-		v.requiredText(p, block, "text", 1, MaxSectionText, false)
+		v.requiredText(p, block, "text", MaxSectionText, false)
 	}
 	if hasFields {
-		fields := v.list(p, "fields", rawFields, 1, MaxSectionFields)
+		fields := v.list(p, "fields", rawFields, MaxSectionFields)
 		for i, f := range fields {
-			v.text(fmt.Sprintf("%s/fields/%d", p, i), f, 1, MaxFieldText, false)
+			v.text(fmt.Sprintf("%s/fields/%d", p, i), f, MaxFieldText, false)
 		}
 	}
 	if raw, ok := block["accessory"]; ok {
@@ -169,7 +169,7 @@ func (v *validator) section(p string, block map[string]any) {
 }
 
 func (v *validator) context(p string, block map[string]any) {
-	for i, raw := range v.list(p, "elements", block["elements"], 1, MaxContextElements) {
+	for i, raw := range v.list(p, "elements", block["elements"], MaxContextElements) {
 		ep := fmt.Sprintf("%s/elements/%d", p, i)
 		e, ok := raw.(map[string]any)
 		if !ok {
@@ -180,19 +180,19 @@ func (v *validator) context(p string, block map[string]any) {
 			v.image(ep, e)
 			continue
 		}
-		v.text(ep, raw, 1, MaxSectionText, false)
+		v.text(ep, raw, MaxSectionText, false)
 	}
 }
 
 func (v *validator) actions(p string, block map[string]any) {
-	for i, raw := range v.list(p, "elements", block["elements"], 1, MaxActionsElements) {
+	for i, raw := range v.list(p, "elements", block["elements"], MaxActionsElements) {
 		v.element(fmt.Sprintf("%s/elements/%d", p, i), raw, "button", "overflow", "static_select", "users_select",
 			"datepicker", "timepicker", "checkboxes", "radio_buttons")
 	}
 }
 
 func (v *validator) input(p string, block map[string]any) {
-	v.requiredText(p, block, "label", 1, MaxInputLabel, true)
+	v.requiredText(p, block, "label", MaxInputLabel, true)
 	v.optionalText(p, block, "hint", MaxInputLabel, true)
 	v.element(p+"/element", block["element"], "plain_text_input", "number_input", "email_text_input", "url_text_input",
 		"static_select", "users_select", "multi_static_select", "datepicker", "timepicker", "checkboxes", "radio_buttons")
@@ -230,18 +230,18 @@ func (v *validator) element(p string, raw any, allowed ...string) {
 	case "button":
 		v.button(p, e)
 	case "overflow":
-		v.options(p, e, 1, MaxOverflowOptions, true)
+		v.options(p, e, MaxOverflowOptions, true)
 	case "static_select", "multi_static_select":
 		v.selectOptions(p, e)
 	case "radio_buttons", "checkboxes":
-		v.options(p, e, 1, MaxChoiceOptions, false)
+		v.options(p, e, MaxChoiceOptions, false)
 	case "plain_text_input", "number_input", "email_text_input", "url_text_input":
 		v.textInput(p, e)
 	}
 }
 
 func (v *validator) button(p string, e map[string]any) {
-	v.requiredText(p, e, "text", 1, MaxButtonText, true)
+	v.requiredText(p, e, "text", MaxButtonText, true)
 	v.optional(p, e, "value", MaxButtonValue)
 	v.optional(p, e, "accessibility_label", MaxAccessibilityLabel)
 	if u, ok := v.optional(p, e, "url", MaxURL); ok && u != "" {
@@ -266,43 +266,43 @@ func (v *validator) confirm(p string, raw any) {
 		v.addf(p, "must be an object")
 		return
 	}
-	v.requiredText(p, c, "title", 1, MaxConfirmTitle, true)
-	v.requiredText(p, c, "text", 1, MaxConfirmText, false)
-	v.requiredText(p, c, "confirm", 1, MaxConfirmButton, true)
-	v.requiredText(p, c, "deny", 1, MaxConfirmButton, true)
+	v.requiredText(p, c, "title", MaxConfirmTitle, true)
+	v.requiredText(p, c, "text", MaxConfirmText, false)
+	v.requiredText(p, c, "confirm", MaxConfirmButton, true)
+	v.requiredText(p, c, "deny", MaxConfirmButton, true)
 	v.style(p, c)
 }
 
 func (v *validator) selectOptions(p string, e map[string]any) {
 	raw, grouped := e["option_groups"]
 	if !grouped {
-		v.options(p, e, 1, MaxSelectOptions, true)
+		v.options(p, e, MaxSelectOptions, true)
 		return
 	}
 	if _, both := e["options"]; both {
 		v.addf(p, "only one of `options` and `option_groups` is allowed")
 	}
-	for i, item := range v.list(p, "option_groups", raw, 1, MaxSelectOptions) {
+	for i, item := range v.list(p, "option_groups", raw, MaxSelectOptions) {
 		gp := fmt.Sprintf("%s/option_groups/%d", p, i)
 		group, ok := item.(map[string]any)
 		if !ok {
 			v.addf(gp, "must be an object")
 			continue
 		}
-		v.requiredText(gp, group, "label", 1, MaxOptionText, true)
-		v.options(gp, group, 1, MaxSelectOptions, true)
+		v.requiredText(gp, group, "label", MaxOptionText, true)
+		v.options(gp, group, MaxSelectOptions, true)
 	}
 }
 
-func (v *validator) options(p string, e map[string]any, low, high int, plain bool) {
-	for i, item := range v.list(p, "options", e["options"], low, high) {
+func (v *validator) options(p string, e map[string]any, high int, plain bool) {
+	for i, item := range v.list(p, "options", e["options"], high) {
 		op := fmt.Sprintf("%s/options/%d", p, i)
 		option, ok := item.(map[string]any)
 		if !ok {
 			v.addf(op, "must be an object")
 			continue
 		}
-		v.requiredText(op, option, "text", 1, MaxOptionText, plain)
+		v.requiredText(op, option, "text", MaxOptionText, plain)
 		v.required(op, option, "value", MaxOptionValue)
 		v.optionalText(op, option, "description", MaxOptionText, plain)
 		if u, ok := v.optional(op, option, "url", MaxURL); ok && u != "" {
@@ -332,14 +332,14 @@ func (v *validator) httpURL(p, raw string) {
 	}
 }
 
-// list returns a required array whose length is within bounds.
-func (v *validator) list(p, field string, raw any, low, high int) []any {
+// list returns a required array of 1 to high items.
+func (v *validator) list(p, field string, raw any, high int) []any {
 	list, ok := raw.([]any)
 	switch {
 	case !ok:
 		v.addf(p, "missing required field: %s", field)
-	case len(list) < low:
-		v.addf(p+"/"+field, "no less than %d items allowed", low)
+	case len(list) == 0:
+		v.addf(p+"/"+field, "no less than 1 items allowed")
 	case len(list) > high:
 		v.addf(p+"/"+field, "no more than %d items allowed", high)
 	default:
@@ -377,23 +377,23 @@ func (v *validator) optional(p string, obj map[string]any, field string, limit i
 	return value, true
 }
 
-func (v *validator) requiredText(p string, obj map[string]any, field string, low, high int, plain bool) {
+func (v *validator) requiredText(p string, obj map[string]any, field string, high int, plain bool) {
 	raw, ok := obj[field]
 	if !ok {
 		v.addf(p, "missing required field: %s", field)
 		return
 	}
-	v.text(p+"/"+field, raw, low, high, plain)
+	v.text(p+"/"+field, raw, high, plain)
 }
 
 func (v *validator) optionalText(p string, obj map[string]any, field string, high int, plain bool) {
 	if raw, ok := obj[field]; ok {
-		v.text(p+"/"+field, raw, 1, high, plain)
+		v.text(p+"/"+field, raw, high, plain)
 	}
 }
 
-// text checks a text object.
-func (v *validator) text(p string, raw any, low, high int, plain bool) {
+// text checks a text object, which must not be empty.
+func (v *validator) text(p string, raw any, high int, plain bool) {
 	obj, ok := raw.(map[string]any)
 	if !ok {
 		v.addf(p, "must be an object")
@@ -412,7 +412,7 @@ func (v *validator) text(p string, raw any, low, high int, plain bool) {
 		v.addf(p, "missing required field: text")
 		return
 	}
-	v.length(p+"/text", text, low, high)
+	v.length(p+"/text", text, 1, high)
 	v.count(text)
 }
 
