@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -167,14 +168,10 @@ func auditRow(p identity.Person, verb, subject string, d audit.Decision, reason 
 
 // clip shortens text to at most n runes.
 func clip(s string, n int) string {
-	runes := 0
-	for i := range s {
-		if runes == n-1 && len([]rune(s[i:])) > 1 {
-			return s[:i] + "…"
-		}
-		runes++
+	if utf8.RuneCountInString(s) <= n {
+		return s
 	}
-	return s
+	return string([]rune(s)[:n-1]) + "…"
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
