@@ -74,7 +74,7 @@ func TestC54_FailureInsideA200(t *testing.T) {
 			require.NoError(t, testutil.GatherAndCompare(b.registry, strings.NewReader(
 				"# HELP gpuguard_empty_choices_total Good answers that carried no choice.\n"+
 					"# TYPE gpuguard_empty_choices_total counter\n"+
-					"gpuguard_empty_choices_total{route=\"chat\"} 1\ngpuguard_empty_choices_total{route=\"\"} 0\n"), "gpuguard_empty_choices_total"))
+					"gpuguard_empty_choices_total{route=\"chat\"} 1\n"), "gpuguard_empty_choices_total"))
 		})
 	})
 	t.Run("error event later", func(t *testing.T) {
@@ -132,6 +132,7 @@ func TestC45_WhichAnswersCount(t *testing.T) {
 				}
 				require.Equal(t, policy.BreakerState{State: "closed"}, b.breaker(), "neither success nor failure")
 				require.InDelta(t, tt.broken, gauge(b, "gpuguard_upstream_misconfigured"), 0)
+				require.Equal(t, tt.broken == 1, strings.Contains(b.events.String(), "refuses the gateway's credential"))
 			})
 		})
 	}

@@ -198,6 +198,7 @@ func (rl *relay) settle(o policy.Outcome, why string) {
 	case policy.OutcomeUpstreamMisconfigured:
 		if !d.broken.Swap(true) {
 			x.series.Misconfigured(true)
+			x.gateway.opts.Logger.Error("upstream refuses the gateway's credential or account", "dependency", d.name, "endpoint", x.endpoint.name, "status", rl.judge.status)
 		}
 	}
 }

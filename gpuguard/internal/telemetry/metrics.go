@@ -125,7 +125,6 @@ func register(reg prometheus.Registerer, cs ...prometheus.Collector) error {
 // Series are the metrics of one route, resolved once so that a request costs no lookups.
 type Series struct {
 	m            *Metrics
-	dependency   string
 	counts       *counts
 	requests     []prometheus.Counter
 	requestTime  prometheus.Observer
@@ -133,6 +132,8 @@ type Series struct {
 	emptyChoices prometheus.Counter
 	retries      prometheus.Counter
 	route        string
+
+	misconfigured prometheus.Gauge
 }
 
 // Series returns the metrics of a route; both names are empty for requests that
@@ -150,11 +151,14 @@ func (m *Metrics) Series(route, dependency string) *Series {
 		m.counts[dependency] = c
 	}
 	s := &Series{
-		m: m, route: route, dependency: dependency, counts: c,
-		requestTime:  m.requestTime.WithLabelValues(route, dependency),
-		firstByte:    m.firstByte.WithLabelValues(route, dependency),
-		emptyChoices: m.emptyChoices.WithLabelValues(route),
-		retries:      m.retries.WithLabelValues(dependency),
+		m: m, route: route, counts: c,
+		requestTime: m.requestTime.WithLabelValues(route, dependency),
+		firstByte:   m.firstByte.WithLabelValues(route, dependency),
+	}
+	if route != "" { // what follows cannot happen without a route
+		s.emptyChoices = m.emptyChoices.WithLabelValues(route)
+		s.retries = m.retries.WithLabelValues(dependency)
+		s.misconfigured = m.misconfigured.WithLabelValues(dependency)
 	}
 	for _, o := range outcomes {
 		s.requests = append(s.requests, m.requests.WithLabelValues(route, dependency, string(o)))
@@ -232,5 +236,5 @@ func (s *Series) Misconfigured(yes bool) {
 	if yes {
 		v = 1
 	}
-	s.m.misconfigured.WithLabelValues(s.dependency).Set(v)
+	s.misconfigured.Set(v)
 }
