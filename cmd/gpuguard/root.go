@@ -26,8 +26,6 @@ environment or policy files are wrong.`,
   gpuguard run --policy policy.yaml`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(newRun(env), newConfig(), newVersion())
 	return root

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -66,7 +67,28 @@ func (s *settings) complete(env environment) (gpuguard.Options, error) {
 	if o.AdminToken, err = secret(env.lookup, "GPUGUARD_ADMIN_TOKEN", "admin-token-file", s.adminTokenFile); err != nil {
 		return o, err
 	}
-	return o, errors.Join(s.source(&o, env), o.Validate())
+	return o, errors.Join(s.source(&o, env), nameFlags(o.Validate()))
+}
+
+// flagOf is the flag behind an option, as the gateway's own messages name it.
+var flagOf = map[string]string{
+	"Addr": "--listen", "AdminAddr": "--admin-listen", "Name": "--name",
+	"DrainTimeout": "--drain", "Control.URL:": "--control-url:",
+}
+
+// nameFlags lets the gateway's complaints about options speak of flags.
+func nameFlags(err error) error {
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		option, rest, _ := strings.Cut(line, " ")
+		if flag, ok := flagOf[option]; ok {
+			lines[i] = flag + " " + rest
+		}
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // source decides where the policy comes from.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -52,10 +51,10 @@ func TestEndedOverridesStayEnded(t *testing.T) {
 		clock time.Duration // the clock at start-up, from the time of saving
 		want  time.Duration // what is left; 0 = ended
 	}{
-		"in time":                        {20 * time.Minute, 40 * time.Minute},
+		"in time":                         {20 * time.Minute, 40 * time.Minute},
 		"ended while the gateway was off": {time.Hour, 0},
-		"long ended":                     {48 * time.Hour, 0},
-		"clock went back a day":          {-24 * time.Hour, time.Hour}, // never more than was left when saved
+		"long ended":                      {48 * time.Hour, 0},
+		"clock went back a day":           {-24 * time.Hour, time.Hour}, // never more than was left when saved
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -80,15 +79,13 @@ func TestPassedTimeIsKeptOnDisk(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		r.deliver(r.connected(), update(7, trip(time.Minute)))
 		start := time.Now()
-		time.Sleep(30 * time.Second)
-		synctest.Wait()
+		pass(30 * time.Second)
 		got, err := LoadLastKnownGood(r.dir, start.Add(-time.Hour))
 		require.NoError(t, err)
 		require.Len(t, got.Overrides, 1)
 		require.LessOrEqual(t, got.Overrides[0].RemainingSeconds, 35.0)
 
-		time.Sleep(40 * time.Second)
-		synctest.Wait()
+		pass(40 * time.Second)
 		got, err = LoadLastKnownGood(r.dir, start.Add(-time.Hour))
 		require.NoError(t, err)
 		require.Empty(t, got.Overrides, "ended means ended, whatever the clock says")
@@ -96,8 +93,7 @@ func TestPassedTimeIsKeptOnDisk(t *testing.T) {
 		path := filepath.Join(r.dir, LastKnownGoodFile)
 		before, err := os.ReadFile(path)
 		require.NoError(t, err)
-		time.Sleep(time.Minute)
-		synctest.Wait()
+		pass(time.Minute)
 		after, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, string(before), string(after), "without leases nothing is written")
@@ -115,8 +111,7 @@ func TestPassedTimeIsKeptAfterARestart(t *testing.T) {
 		o.Held = &held
 	}, func(r *rig) {
 		r.connected()
-		time.Sleep(30 * time.Second)
-		synctest.Wait()
+		pass(30 * time.Second)
 		got, err := LoadLastKnownGood(dir, time.Now().Add(-time.Hour))
 		require.NoError(t, err)
 		require.LessOrEqual(t, got.Overrides[0].RemainingSeconds, 35.0)

@@ -268,6 +268,12 @@ func inBubble(t *testing.T, change func(*Options), test func(*rig)) {
 	})
 }
 
+// pass lets the bubble's time go on by d, and everything happen that is due.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
 // connected waits for the next stream.
 func (r *rig) connected() *fakeStream {
 	r.t.Helper()

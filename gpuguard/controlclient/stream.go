@@ -184,4 +184,3 @@ func statusError(resp *http.Response) error {
 	}
 	return errors.New(text)
 }
-

@@ -55,8 +55,7 @@ func PathsConflict(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }
 
-// BreakerForcedPath, GlobalLimitPath, RouteLimitPath and TenantLimitPath are
-// the overridable paths by name.
+// BreakerForcedPath is the path of a dependency's forced breaker state.
 func BreakerForcedPath(dependency string) string {
 	return "dependencies." + dependency + ".breaker.forced"
 }

@@ -63,12 +63,10 @@ func checkHost(u *url.URL) error {
 			return errors.New("has a port that is not 1 to 65535")
 		}
 	}
+	// A host that does not parse is a name, and is judged when it is dialled. R37:
+	// these addresses are never an engine; 169.254.169.254 gives away cloud credentials.
 	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return nil // a name: judged when it is dialled
-	}
-	// R37: these addresses are never an engine; 169.254.169.254 gives away cloud credentials.
-	if ip = ip.Unmap(); ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
+	if ip = ip.Unmap(); err == nil && (ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified()) {
 		return fmt.Errorf("has the address %s: link-local, multicast and unspecified addresses are no upstreams", ip)
 	}
 	return nil

@@ -77,7 +77,7 @@ func checkPrefix(p string) error {
 	case strings.HasSuffix(p, "/"):
 		return fmt.Errorf("is %q: leave the last / out, whole path segments are matched anyway", p)
 	}
-	for _, segment := range strings.Split(p[1:], "/") {
+	for segment := range strings.SplitSeq(p[1:], "/") {
 		if segment == "" || segment == "." || segment == ".." {
 			return fmt.Errorf(`is %q: want no empty, "." or ".." segments`, p)
 		}

@@ -65,8 +65,7 @@ func (f *File) JSON() []byte { return slices.Clone(f.json) }
 // Decode reads the content into dst as strict.DecodeJSON does, and locates every problem.
 func (f *File) Decode(dst any) error {
 	err := f.LocateErr(strict.DecodeJSON(f.json, dst))
-	var errs strict.Errors
-	if errors.As(err, &errs) {
+	if errs, ok := errors.AsType[strict.Errors](err); ok {
 		for i := range errs {
 			if strings.HasPrefix(errs[i].Message, "want text, got ") && f.isScalarMistake(errs[i].Message) {
 				errs[i].Message += ": put it in quotes"
@@ -99,8 +98,7 @@ func (f *File) Locate(errs strict.Errors) strict.Errors {
 // LocateErr is Locate for an error that may hold strict.Errors; any other error
 // (and nil) is returned as it is.
 func (f *File) LocateErr(err error) error {
-	var errs strict.Errors
-	if errors.As(err, &errs) {
+	if errs, ok := errors.AsType[strict.Errors](err); ok {
 		return f.Locate(errs)
 	}
 	return err
