@@ -159,7 +159,9 @@ func (tx *Tx) LiveChanges(environment string, from, to time.Time) ([]change.Chan
 	return found, nil
 }
 
-// LapsedChanges lists held changes past ConfirmBy and claims past ClaimedUntil.
+// LapsedChanges lists held changes past ConfirmBy and claims past ClaimedUntil,
+// oldest first. It locks them and skips those locked by another server, so it
+// belongs in InTx.
 func (tx *Tx) LapsedChanges(limit int) ([]change.Change, error) {
 	query := tx.db.Clauses(skipLocked).
 		Where("(status = ? AND confirm_by <= ?) OR (status = ? AND claimed_until <= ?)",

@@ -53,6 +53,8 @@ type Store struct {
 	// connection, so that writers queue here and not in the busy handler.
 	write, read         *sql.DB
 	gormWrite, gormRead *gorm.DB
+	// writer holds the turn to write on SQLite; nil on PostgreSQL.
+	writer chan struct{}
 
 	wakes  wakes
 	events *Events
@@ -194,6 +196,7 @@ func (s *Store) openSQLite(ctx context.Context, maxConns int) error {
 	if err := prepareFile(s.source); err != nil {
 		return err
 	}
+	s.writer = make(chan struct{}, 1)
 	var err error
 	if s.write, err = openSQLitePool(ctx, writeDSN(s.source), 1); err != nil {
 		return err

@@ -35,7 +35,7 @@ type Tx struct {
 // fn may run more than once.
 func (s *Store) InTx(ctx context.Context, fn func(*Tx) error) error {
 	for attempt := 1; ; attempt++ {
-		err := s.once(ctx, s.write, s.gormWrite, nil, fn)
+		err := s.writeOnce(ctx, fn)
 		if err == nil || !repeatable(err) || attempt == maxAttempts {
 			return err
 		}
@@ -43,6 +43,29 @@ func (s *Store) InTx(ctx context.Context, fn func(*Tx) error) error {
 			return errors.Join(waitErr, err)
 		}
 	}
+}
+
+// ErrBusy says that the turn to write on SQLite did not come within writerWait.
+var ErrBusy = errors.New("the database is busy: no turn to write came in time")
+
+// writerWait bounds the queue of SQLite writers: far more than any transaction
+// takes, so that a forgotten one is an error and not a standstill.
+const writerWait = 20 * time.Second
+
+func (s *Store) writeOnce(ctx context.Context, fn func(*Tx) error) error {
+	if s.writer != nil {
+		timer := time.NewTimer(writerWait)
+		defer timer.Stop()
+		select {
+		case s.writer <- struct{}{}:
+			defer func() { <-s.writer }()
+		case <-ctx.Done():
+			return fmt.Errorf("store: wait for a turn to write: %w", ctx.Err())
+		case <-timer.C:
+			return fmt.Errorf("store: %w", ErrBusy)
+		}
+	}
+	return s.once(ctx, s.write, s.gormWrite, nil, fn)
 }
 
 // View runs fn in one read-only transaction that sees a single moment.
