@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -25,7 +26,7 @@ type Fleet interface {
 	Head(ctx context.Context) (fleet.Head, error)
 	Effective(ctx context.Context) (policy.Effective, error)
 	// PutBase replaces the base document; ifRevision is the revision that was read.
-	PutBase(ctx context.Context, base []byte, ifRevision int64) (fleet.Head, error)
+	PutBase(ctx context.Context, base json.RawMessage, ifRevision int64) (fleet.Head, error)
 	Revisions(ctx context.Context, before int64, limit int) ([]fleet.Revision, error)
 	ConfirmLineage(ctx context.Context) error
 	Gateways(ctx context.Context) ([]fleet.Member, error)

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"holdfast/gpuguard"
+	"holdfast/gpuguard/policy"
+	"holdfast/server"
+	"holdfast/server/change"
+	"holdfast/server/identity"
+	"holdfast/strict/yamlfile"
+	"holdfast/version"
+	"holdfast/web"
+)
+
+// stopTime is how long a stopping process lets requests finish.
+const stopTime = 15 * time.Second
+
+// serveFlags are the settings of a server.
+type serveFlags struct {
+	listen, publicURL, database, config, policy, tokens, state string
+	withGateway                                                bool
+	gatewayListen, gatewayAdmin                                string
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server",
+		Long: `Run the server: API, console, Slack and hooks on one address.
+
+Slack is used when SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET are set; cards go to
+slack.channel of the configuration, or to SLACK_CHANNEL.`,
+		Example: `  holdfast serve --database holdfast.db --policy policy.yaml
+  holdfast serve --config holdfast.yaml --database postgres://holdfast@db/holdfast --public-url https://holdfast.example.com
+  holdfast serve --with-gateway --policy policy.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", a.get("HOLDFAST_LISTEN", "127.0.0.1:8080"), "address to listen on ($HOLDFAST_LISTEN)")
+	fl.StringVar(&f.publicURL, "public-url", a.get("HOLDFAST_PUBLIC_URL", ""), "address people use; default http://<listen> ($HOLDFAST_PUBLIC_URL)")
+	fl.StringVar(&f.database, "database", a.get("HOLDFAST_DATABASE_URL", ""), "postgres://… or a SQLite file; default <state>/holdfast.db ($HOLDFAST_DATABASE_URL)")
+	fl.StringVar(&f.config, "config", a.get("HOLDFAST_CONFIG", ""), "configuration file: environments, services, people, Slack ($HOLDFAST_CONFIG)")
+	fl.StringVar(&f.policy, "policy", a.get("HOLDFAST_POLICY_FILE", ""), "base policy of a fresh database ($HOLDFAST_POLICY_FILE)")
+	fl.StringVar(&f.tokens, "bootstrap-tokens", a.get("HOLDFAST_BOOTSTRAP_TOKENS_FILE", ""), "file of service tokens to enter at start ($HOLDFAST_BOOTSTRAP_TOKENS_FILE)")
+	fl.StringVar(&f.state, "state", a.stateDir("holdfast"), "folder for files of this server ($HOLDFAST_STATE_DIR)")
+	fl.BoolVar(&f.withGateway, "with-gateway", false, "also run a gateway in this process")
+	fl.StringVar(&f.gatewayListen, "gateway-listen", a.get("GPUGUARD_LISTEN", "127.0.0.1:8081"), "address of that gateway ($GPUGUARD_LISTEN)")
+	fl.StringVar(&f.gatewayAdmin, "gateway-admin-listen", a.get("GPUGUARD_ADMIN_LISTEN", "127.0.0.1:9081"), "its admin address ($GPUGUARD_ADMIN_LISTEN)")
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, f serveFlags) error {
+	opts, err := a.serverOptions(f)
+	if err != nil {
+		return err
+	}
+	s, err := server.New(opts)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := s.Start(ctx); err != nil {
+		return portError(err, "--listen")
+	}
+	stops := []func(context.Context) error{s.Stop}
+	if f.withGateway {
+		g, err := a.embeddedGateway(ctx, f, s.URL(), opts)
+		if err != nil {
+			return errors.Join(err, stopAll(stops))
+		}
+		stops = append(stops, g.Stop)
+	}
+	<-ctx.Done()
+	opts.Logger.Info("stopping")
+	return stopAll(stops)
+}
+
+// stopAll stops newest first.
+func stopAll(stops []func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	var errs []error
+	for i := len(stops) - 1; i >= 0; i-- {
+		errs = append(errs, stops[i](ctx))
+	}
+	return errors.Join(errs...)
+}
+
+func (a *app) serverOptions(f serveFlags) (server.Options, error) {
+	log, err := a.logger()
+	if err != nil {
+		return server.Options{}, err
+	}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	opts := server.Options{
+		Addr: f.listen, PublicURL: f.publicURL, DatabaseURL: f.database,
+		Console: web.Handler(web.Options{}), Logger: log, Registerer: reg, Gatherer: reg,
+	}
+	if opts.DatabaseURL == "" {
+		if err := os.MkdirAll(f.state, 0o700); err != nil {
+			return opts, fmt.Errorf("state folder: %w", err)
+		}
+		opts.DatabaseURL = filepath.Join(f.state, "holdfast.db")
+	}
+	if f.policy != "" {
+		if opts.Policy, err = loadPolicy(f.policy); err != nil {
+			return opts, usageError{err}
+		}
+	}
+	if opts.Config, err = loadConfig(f.config, opts.Policy); err != nil {
+		return opts, usageError{err}
+	}
+	if f.tokens != "" {
+		if _, err := yamlfile.Load(f.tokens, &opts.Tokens); err != nil {
+			return opts, usageError{err}
+		}
+	}
+	return opts, a.slackOptions(&opts)
+}
+
+// slackOptions switches Slack on when its secrets are in the environment.
+func (a *app) slackOptions(opts *server.Options) error {
+	token, secret := a.get("SLACK_BOT_TOKEN", ""), a.get("SLACK_SIGNING_SECRET", "")
+	if channel := a.get("SLACK_CHANNEL", ""); channel != "" {
+		opts.Config.Slack.Channel = channel
+	}
+	if token == "" && secret == "" {
+		return nil
+	}
+	if token == "" || secret == "" {
+		return usagef("SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET go together: without the secret anybody could press buttons")
+	}
+	opts.Slack = &server.SlackSecrets{BotToken: token, SigningSecret: secret, APIURL: a.get("SLACK_API_URL", "")}
+	return nil
+}
+
+// loadPolicy reads and checks a base policy; errors name file, line and key.
+func loadPolicy(path string) (*policy.Document, error) {
+	var doc policy.Document
+	file, err := yamlfile.Load(path, &doc)
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.Validate(); err != nil {
+		return nil, file.LocateErr(err)
+	}
+	return &doc, nil
+}
+
+// loadConfig reads and checks the configuration. Without a file there is one
+// environment, prod, and a service for each dependency of the policy.
+func loadConfig(path string, doc *policy.Document) (server.Config, error) {
+	var c server.Config
+	if path == "" {
+		return defaultConfig(doc), nil
+	}
+	file, err := yamlfile.Load(path, &c)
+	if err != nil {
+		return c, err
+	}
+	return c, file.LocateErr(c.Validate())
+}
+
+func defaultConfig(doc *policy.Document) server.Config {
+	c := server.Config{
+		Environments: map[string]server.EnvironmentConfig{"prod": {Scope: change.ScopeNeighbourhood}},
+		Services:     map[string]server.ServiceConfig{},
+	}
+	if doc == nil {
+		return c
+	}
+	for name, d := range doc.Dependencies {
+		if d.Service != "" {
+			name = d.Service
+		}
+		c.Services[name] = server.ServiceConfig{}
+	}
+	return c
+}
+
+// embeddedGateway runs a gateway beside the server, with a token of its own.
+func (a *app) embeddedGateway(ctx context.Context, f serveFlags, url string, opts server.Options) (*gpuguard.Guard, error) {
+	op, err := server.OpenOperator(ctx, opts.DatabaseURL, opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	token, _, err := op.CreateToken(ctx, identity.TokenGateway, "embedded-gateway", "", []string{"gateway:embedded"}, 0)
+	if err := errors.Join(err, op.Close()); err != nil {
+		return nil, fmt.Errorf("token of the embedded gateway: %w", err)
+	}
+	return startGateway(ctx, gatewaySettings{
+		name: "embedded", listen: f.gatewayListen, admin: f.gatewayAdmin, control: "http://" + hostPort(f.listen, url), token: token,
+		state: filepath.Join(f.state, "gateway-embedded"), secret: a.credential,
+	}, opts)
+}
+
+// hostPort is how a process on this machine reaches a listening address.
+func hostPort(listen, url string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return url
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// gatewaySettings are what differs between gateways of one process.
+type gatewaySettings struct {
+	name, listen, admin, control, token, state string
+	secret                                     func(policy.Credential) (string, error)
+}
+
+func startGateway(ctx context.Context, g gatewaySettings, opts server.Options) (*gpuguard.Guard, error) {
+	reg := prometheus.NewRegistry()
+	o := gpuguard.DefaultOptions()
+	o.Addr, o.AdminAddr, o.Name, o.Version, o.StateDir = g.listen, g.admin, g.name, version.Version, g.state
+	o.Control = &gpuguard.Control{URL: g.control, Token: g.token}
+	o.Secret, o.Registerer, o.Gatherer = g.secret, reg, reg
+	o.Logger = opts.Logger.With("gateway", g.name)
+	guard, err := gpuguard.New(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := guard.Start(ctx); err != nil {
+		return nil, fmt.Errorf("gateway %s: %w", g.name, err)
+	}
+	return guard, nil
+}
+
+// credential reads an upstream secret from the environment or a file, as the policy names it.
+func (a *app) credential(c policy.Credential) (string, error) {
+	if c.Env != "" {
+		v := a.get(c.Env, "")
+		if v == "" {
+			return "", fmt.Errorf("environment variable %s is not set", c.Env)
+		}
+		return v, nil
+	}
+	b, err := os.ReadFile(c.File)
+	if err != nil {
+		return "", fmt.Errorf("credential file: %w", err)
+	}
+	return string(b), nil
+}
+
+// portError says which flag moves a port that is in use.
+func portError(err error, flag string) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return usagef("%w; another program has this port: stop it, or choose another with %s", err, flag)
+	}
+	return err
+}
