@@ -59,7 +59,7 @@ func New(o Options) (*Guard, error) {
 	g.log = g.opts.Logger
 	gw, err := gateway.New(gateway.Options{
 		Secret: g.opts.Secret, Logger: g.log, AccessLog: g.opts.AccessLog, Clock: g.opts.Clock,
-		NewClient:   g.opts.newClient(),
+		NewClient:   func(connect time.Duration) gateway.Client { return upstream.NewClient(connect) },
 		BodyTimeout: g.opts.BodyTimeout, WriteTimeout: g.opts.WriteTimeout,
 		Registerer: g.opts.Registerer, LeaseOver: func() { g.holder.endLeases() },
 	})
@@ -87,16 +87,6 @@ func (o Options) filled() Options {
 		o.Clock = time.Now
 	}
 	return o
-}
-
-func (o Options) newClient() func(time.Duration) gateway.Client {
-	dial := o.dial
-	return func(connect time.Duration) gateway.Client {
-		if dial != nil {
-			return upstream.NewClientWithDial(connect, dial)
-		}
-		return upstream.NewClient(connect)
-	}
 }
 
 func (g *Guard) applyStandalone(d policy.Document) error {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"holdfast/gpuguard/internal/upstream"
 	"holdfast/gpuguard/policy"
 )
 
@@ -66,9 +65,6 @@ type Options struct {
 	WriteTimeout time.Duration
 	// MaxHeaderBytes caps a caller's request header.
 	MaxHeaderBytes int
-
-	// dial replaces the network towards upstreams in this package's tests.
-	dial upstream.DialFunc
 }
 
 // Control names a holdfast server.
