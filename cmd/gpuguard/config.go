@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -72,9 +73,17 @@ func check(path string, in io.Reader) report {
 	case errors.As(err, &errs):
 		r.Problems = errs
 	default:
-		r.Problems = []strict.FieldError{{File: path, Message: err.Error()}}
+		r.Problems = []strict.FieldError{{File: path, Message: "cannot be read: " + reason(err)}}
 	}
 	return r
+}
+
+// reason is err without the path that the report names already.
+func reason(err error) string {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err.Error()
+	}
+	return err.Error()
 }
 
 // printReports prints everything and says by its error whether there was a problem.

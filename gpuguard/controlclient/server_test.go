@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"holdfast/gpuguard/policy"
+	"holdfast/strict"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -138,8 +140,9 @@ func (s *fakeServer) stream(w http.ResponseWriter, r *http.Request) {
 
 func (s *fakeServer) ack(w http.ResponseWriter, r *http.Request) {
 	var a policy.Ack
-	if r.Header.Get("Authorization") != "Bearer "+token || json.NewDecoder(r.Body).Decode(&a) != nil {
-		w.WriteHeader(http.StatusUnauthorized)
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.Header.Get("Authorization") != "Bearer "+token || strict.DecodeJSON(body, &a) != nil {
+		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
 	s.mu.Lock()

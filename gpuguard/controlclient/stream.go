@@ -159,8 +159,7 @@ func eventID(lineage string, revision int64) string {
 
 // eventRevision reads the revision of an event id; 0 when it has none.
 func eventRevision(id string) int64 {
-	_, text, _ := strings.Cut(id, ":")
-	revision, err := strconv.ParseInt(text, 10, 64)
+	revision, err := strconv.ParseInt(id[strings.LastIndex(id, ":")+1:], 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -50,15 +50,22 @@ func TestDecodeNamesEveryProblem(t *testing.T) {
 
 func TestDecodeRefusesWrittenZeros(t *testing.T) {
 	t.Parallel()
-	_, err := Decode([]byte(`{"version": 1, "dependencies": {"llm": {
-		"breaker": {"failure_rate": 0, "open_for": "0s", "minimum_calls": 0},
+	_, err := Decode([]byte(`{"version": 1, "dependencies": {"status": {
+		"breaker": {"failure_rate": 0, "open_for": "0s", "minimum_calls": 0, "window_calls": 0},
 		"timeouts": {"total": "0s"}
-	}}, "pools": {}, "routes": {}}`))
+	}}, "pools": {"total": {"dependency": "status", "endpoints": {}}}, "routes": {"burst": {
+		"match": {"path_prefix": "/"}, "pool": "total", "max_body_bytes": 0,
+		"fallback": {"status": 0, "content_type": "text/plain", "body": "0s"}
+	}}, "limits": {"global": {"requests_per_second": 0, "burst": 0}}}`))
 	require.Equal(t, []string{
-		"dependencies.llm.breaker.failure_rate: is zero: leave the key out for the default of 0.3",
-		"dependencies.llm.breaker.minimum_calls: is zero: leave the key out for the default of 10",
-		`dependencies.llm.breaker.open_for: is zero: leave the key out for the default of "10s"`,
-		`dependencies.llm.timeouts.total: is zero: leave the key out for the default of "20s"`,
+		"dependencies.status.breaker.failure_rate: is zero: leave the key out for the default (0.3)",
+		"dependencies.status.breaker.minimum_calls: is zero: leave the key out for the default (10)",
+		"dependencies.status.breaker.open_for: is zero: leave the key out for the default (10s)",
+		"dependencies.status.breaker.window_calls: is zero: leave the key out for the default (a time window of 10s)",
+		"dependencies.status.timeouts.total: is zero: leave the key out for the default (20s)",
+		"limits.global.burst: is zero: leave the key out for the default (requests_per_second, at least 1)",
+		"routes.burst.fallback.status: is zero: leave the key out for the default (200)",
+		"routes.burst.max_body_bytes: is zero: leave the key out for the default (8388608)",
 	}, problems(t, err))
 }
 

@@ -24,14 +24,14 @@ const (
 var routeMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 func (v *validator) routes() {
-	var earlier []string
+	earlier := map[string][]string{} // prefix → routes with it
 	for _, name := range sortedKeys(v.doc.Routes) {
 		at := strict.Join("routes", name)
 		r := v.doc.Routes[name]
 		v.name(at, "route", name)
 		v.match(at+".match", r.Match)
-		v.overlap(at, r.Match, earlier)
-		earlier = append(earlier, name)
+		v.overlap(at, r.Match, earlier[r.Match.PathPrefix])
+		earlier[r.Match.PathPrefix] = append(earlier[r.Match.PathPrefix], name)
 		if r.Auth != "" && r.Auth != AuthRequired && r.Auth != AuthOptional {
 			v.addf(at+".auth", "is %q: want required or optional", r.Auth)
 		}
@@ -85,14 +85,11 @@ func checkPrefix(p string) error {
 	return nil
 }
 
-// overlap refuses two routes that would match the same request equally well.
-func (v *validator) overlap(at string, m Match, earlier []string) {
-	for _, name := range earlier {
-		other := v.doc.Routes[name].Match
-		if other.PathPrefix != m.PathPrefix {
-			continue
-		}
-		if method, both := sharedMethod(m.Methods, other.Methods); both {
+// overlap refuses a route that would match the same request as one of those
+// with the same prefix.
+func (v *validator) overlap(at string, m Match, samePrefix []string) {
+	for _, name := range samePrefix {
+		if method, both := sharedMethod(m.Methods, v.doc.Routes[name].Match.Methods); both {
 			v.addf(at+".match", "%s %s is matched by %s as well: give each route its own prefix or methods", method, m.PathPrefix, strict.Join("routes", name))
 			return
 		}
