@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -63,6 +64,7 @@ func (d *description) operations() []string {
 // validate holds the request against its description: unknown fields, wrong
 // types and missing values are refused by name before anything is touched.
 func (a *handlers) validate(c *gin.Context) {
+	defer func() { _ = http.NewResponseController(c.Writer).SetReadDeadline(time.Time{}) }()
 	route := a.described.route(c)
 	if rawOperations[route.Operation.OperationID] {
 		a.keepRaw(c)
@@ -140,11 +142,18 @@ func collect(err error, where string, out *requestError) {
 		if path == "" {
 			path = where
 		}
+		if name := unsupported.FindStringSubmatch(schema.Reason); name != nil {
+			out.add(strings.TrimPrefix(path+"."+name[1], "."), "is not a field of this request")
+			return
+		}
 		out.add(path, schema.Reason)
 	default:
 		out.add(where, firstLine(err.Error()))
 	}
 }
+
+// unsupported is how the validator names a field that is not described.
+var unsupported = regexp.MustCompile(`^property "(.+)" is unsupported$`)
 
 func asMulti(err error, target *openapi3.MultiError) bool {
 	m, ok := err.(openapi3.MultiError) //nolint:errorlint // only the outermost list; inner ones keep their place

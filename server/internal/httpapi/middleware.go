@@ -22,6 +22,9 @@ const (
 	maxHookBody = 32 << 20
 )
 
+// bodyTime is how long a caller may take to send a body.
+const bodyTime = time.Minute
+
 // rawKey holds the raw body of operations that read it themselves.
 const rawKey = "raw_body"
 
@@ -95,6 +98,10 @@ func (a *handlers) capBody(c *gin.Context) {
 		a.fail(c, tooLarge(limit))
 		c.Abort()
 		return
+	}
+	// A body that trickles in must not hold a handler; streams have none to read.
+	if err := http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(bodyTime)); err != nil {
+		a.log.Warn("no read deadline", "error", err)
 	}
 	body := http.MaxBytesReader(c.Writer, c.Request.Body, limit)
 	switch enc := c.GetHeader("Content-Encoding"); enc {
