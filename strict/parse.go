@@ -208,13 +208,17 @@ func (p *parser) array(n *node, path string, depth int) {
 }
 
 func (p *parser) str() string {
-	start := p.pos
+	start, escaped := p.pos, false
 	for p.pos++; p.data[p.pos] != '"'; p.pos++ {
 		if p.data[p.pos] == '\\' {
+			escaped = true
 			p.pos++
 		}
 	}
 	p.pos++
+	if !escaped {
+		return string(p.data[start+1 : p.pos-1])
+	}
 	var s string
 	// The literal passed the grammar, so this cannot fail.
 	_ = json.Unmarshal(p.data[start:p.pos], &s)

@@ -271,8 +271,8 @@ func TestRunFollowsAServerAndOutlivesIt(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status, "the admin token is asked for")
 	file := filepath.Join(home, ".local/state/gpuguard/gw-1/last-known-good.json")
 	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, patience, 5*time.Millisecond)
-	p.signal(syscall.SIGTERM)
-	require.Equal(t, 0, p.ended())
+	p.signal(syscall.SIGKILL)
+	require.Equal(t, -1, p.ended())
 	server.CloseClientConnections()
 	server.Close()
 
