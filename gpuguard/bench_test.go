@@ -44,12 +44,17 @@ func BenchmarkProxy(b *testing.B) {
 		})
 		b.Run(k.name+"/gateway+log", func(b *testing.B) {
 			g := gpuguardtest.Start(b, gpuguardtest.Document(up.URL), func(o *gpuguard.Options) {
-				o.AccessLog = slog.New(slog.NewJSONHandler(io.Discard, nil))
+				o.AccessLog = slog.New(slog.NewJSONHandler(discard{}, nil))
 			})
 			load(b, g.URL, k.request)
 		})
 	}
 }
+
+// discard is an access log that is written and thrown away.
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 func reverseProxy(b *testing.B, to string) string {
 	u, err := url.Parse(to)

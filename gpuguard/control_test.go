@@ -62,12 +62,12 @@ func (c *control) lastAck() (policy.Ack, bool) {
 
 func TestGatewayOutlivesItsServer(t *testing.T) {
 	t.Parallel()
-	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodJSON))
+	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodAnswer))
 	raw, err := policy.Encode(gpuguardtest.Document(up.URL))
 	require.NoError(t, err)
 	server := newControl(t, policy.Update{
 		Lineage: "l1", Revision: 7, Base: raw, LiveGateways: 2,
-		Overrides: []policy.Override{gpuguardtest.TripBreaker(3 * time.Second)},
+		Overrides: []policy.Override{gpuguardtest.TripBreaker(t, 3*time.Second)},
 	})
 	dir := t.TempDir()
 	start := func() *gpuguard.Guard {

@@ -78,7 +78,7 @@ func New(o Options) (*Guard, error) {
 
 func (o Options) filled() Options {
 	if o.Logger == nil {
-		o.Logger = slog.Default()
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.AccessLog == nil {
 		o.AccessLog = o.Logger
@@ -290,8 +290,15 @@ func (g *Guard) drain(ctx context.Context) error {
 // awaitHandlers gives cut requests the moment they need to settle.
 func (g *Guard) awaitHandlers() {
 	const most, pause = 2 * time.Second, 2 * time.Millisecond
-	for deadline := time.Now().Add(most); g.gateway.InFlight() > 0 && time.Now().Before(deadline); {
-		time.Sleep(pause)
+	enough := time.After(most)
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for g.gateway.InFlight() > 0 {
+		select {
+		case <-tick.C:
+		case <-enough:
+			return
+		}
 	}
 }
 

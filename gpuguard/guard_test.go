@@ -23,17 +23,17 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	plainBody = `{"model":"demo-model","messages":[{"role":"user","content":"hello"}],"max_tokens":4}`
-	goodJSON  = `{"choices":[{"message":{"content":"hi"}}]}`
+	plainBody  = `{"model":"demo-model","messages":[{"role":"user","content":"hello"}],"max_tokens":4}`
+	goodAnswer = `{"choices":[{"message":{"content":"hi"}}]}`
 )
 
 func TestForcedOpenAnswersTheFallbackUntilReverted(t *testing.T) {
 	t.Parallel()
-	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodJSON))
+	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodAnswer))
 	g := gpuguardtest.Start(t, gpuguardtest.Document(up.URL))
-	require.Equal(t, goodJSON, g.Chat(plainBody).Body)
+	require.JSONEq(t, goodAnswer, g.Chat(plainBody).Body)
 
-	g.Apply(gpuguardtest.TripBreaker(5 * time.Minute))
+	g.Apply(gpuguardtest.TripBreaker(t, 5*time.Minute))
 	a := g.Chat(plainBody)
 	require.Equal(t, http.StatusOK, a.Status)
 	require.Equal(t, "static", a.Header.Get("X-Degraded"))
@@ -48,7 +48,7 @@ func TestForcedOpenAnswersTheFallbackUntilReverted(t *testing.T) {
 	require.Equal(t, []string{"trip"}, g.State().ActiveOverrides)
 
 	g.Apply()
-	require.Equal(t, goodJSON, g.Chat(plainBody).Body, "one click takes it back")
+	require.JSONEq(t, goodAnswer, g.Chat(plainBody).Body, "one click takes it back")
 	require.Equal(t, "closed", g.State().Breakers["llm"].State)
 }
 
@@ -59,7 +59,7 @@ func TestFallbackStatusIsTheRoutes(t *testing.T) {
 	route.Fallback = &policy.Fallback{Status: http.StatusServiceUnavailable, ContentType: "text/plain", Body: "later"}
 	doc.Routes["chat"] = route
 	g := gpuguardtest.Start(t, doc)
-	g.Apply(gpuguardtest.TripBreaker(time.Minute))
+	g.Apply(gpuguardtest.TripBreaker(t, time.Minute))
 	a := g.Chat(plainBody)
 	require.Equal(t, http.StatusServiceUnavailable, a.Status)
 	require.Equal(t, "text/plain", a.Header.Get("Content-Type"))
@@ -73,7 +73,7 @@ func TestWithoutFallbackForcedOpenIsRefused(t *testing.T) {
 	route.Fallback = nil
 	doc.Routes["chat"] = route
 	g := gpuguardtest.Start(t, doc)
-	g.Apply(gpuguardtest.TripBreaker(time.Minute))
+	g.Apply(gpuguardtest.TripBreaker(t, time.Minute))
 	a := g.Chat(plainBody)
 	require.Equal(t, http.StatusServiceUnavailable, a.Status)
 	require.Contains(t, a.Body, `"code":"breaker_open"`)
@@ -82,13 +82,13 @@ func TestWithoutFallbackForcedOpenIsRefused(t *testing.T) {
 
 func TestOverrideEndsByTheGatewaysOwnClock(t *testing.T) {
 	t.Parallel()
-	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodJSON))
+	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodAnswer))
 	g := gpuguardtest.Start(t, gpuguardtest.Document(up.URL))
-	g.Apply(gpuguardtest.TripBreaker(150 * time.Millisecond))
+	g.Apply(gpuguardtest.TripBreaker(t, 150*time.Millisecond))
 	require.Equal(t, policy.OutcomeBreakerOpen, g.Chat(plainBody).Outcome())
 	require.Eventually(t, func() bool { return len(g.State().ActiveOverrides) == 0 }, 5*time.Second, 5*time.Millisecond,
 		"without a request and without a server")
-	require.Equal(t, goodJSON, g.Chat(plainBody).Body)
+	require.JSONEq(t, goodAnswer, g.Chat(plainBody).Body)
 	require.EqualValues(t, 2, g.Effective().Revision, "the revision is the server's to raise")
 }
 
@@ -96,19 +96,19 @@ func TestOverrideEndsByTheGatewaysOwnClock(t *testing.T) {
 func TestOverrideEndsAtTheNextRequestWhenTheTimerIsLate(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodJSON))
+	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodAnswer))
 	g := gpuguardtest.Start(t, gpuguardtest.Document(up.URL), func(o *gpuguard.Options) {
 		o.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
-	g.Apply(gpuguardtest.TripBreaker(time.Hour))
+	g.Apply(gpuguardtest.TripBreaker(t, time.Hour))
 	require.Equal(t, policy.OutcomeBreakerOpen, g.Chat(plainBody).Outcome())
 	ahead.Store(int64(2 * time.Hour))
-	require.Equal(t, goodJSON, g.Chat(plainBody).Body)
+	require.JSONEq(t, goodAnswer, g.Chat(plainBody).Body)
 }
 
 func TestUpdatesAreFenced(t *testing.T) {
 	t.Parallel()
-	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodJSON))
+	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodAnswer))
 	doc := gpuguardtest.Document(up.URL)
 	g := gpuguardtest.Start(t, doc)
 	raw, err := policy.Encode(doc)
@@ -126,22 +126,22 @@ func TestUpdatesAreFenced(t *testing.T) {
 
 func TestRefusedUpdateChangesNothing(t *testing.T) {
 	t.Parallel()
-	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodJSON))
+	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodAnswer))
 	g := gpuguardtest.Start(t, gpuguardtest.Document(up.URL))
 	before := g.Effective()
-	err := g.TryApply(gpuguardtest.Override("x", policy.RouteLimitPath("nowhere"), policy.Limit{RequestsPerSecond: 1}, time.Minute))
+	err := g.TryApply(gpuguardtest.Override(t, "x", policy.RouteLimitPath("nowhere"), policy.Limit{RequestsPerSecond: 1}, time.Minute))
 	require.ErrorContains(t, err, "nowhere")
 	g.SetBase(func(d *policy.Document) { d.Pools["llm"] = policy.Pool{Dependency: "gone"} })
 	require.ErrorContains(t, g.TryApply(), "gone")
 	require.Equal(t, before, g.Effective())
-	require.Equal(t, goodJSON, g.Chat(plainBody).Body)
+	require.JSONEq(t, goodAnswer, g.Chat(plainBody).Body)
 }
 
 func TestPolicySwapUnderLoadLosesNoRequest(t *testing.T) {
 	t.Parallel()
 	up := gpuguardtest.NewUpstream(t, func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(time.Millisecond)
-		gpuguardtest.JSON(http.StatusOK, goodJSON)(w, r)
+		<-time.After(time.Millisecond)
+		gpuguardtest.JSON(http.StatusOK, goodAnswer)(w, r)
 	})
 	g := gpuguardtest.Start(t, gpuguardtest.Document(up.URL))
 	const workers, each = 8, 60
@@ -150,7 +150,7 @@ func TestPolicySwapUnderLoadLosesNoRequest(t *testing.T) {
 	for range workers {
 		wg.Go(func() {
 			for range each {
-				if a, err := g.TryChat(plainBody); err != nil || a.Err != nil || a.Body != goodJSON {
+				if a, err := g.TryChat(plainBody); err != nil || a.Err != nil || a.Body != goodAnswer {
 					failed.Add(1)
 				}
 			}
@@ -166,8 +166,8 @@ func TestPolicySwapUnderLoadLosesNoRequest(t *testing.T) {
 				swapped <- n
 				return
 			default:
-				g.Apply(gpuguardtest.Override("l", policy.GlobalLimitPath, policy.Limit{RequestsPerSecond: 1e6 + float64(n)}, time.Minute))
-				time.Sleep(time.Millisecond)
+				g.Apply(gpuguardtest.Override(t, "l", policy.GlobalLimitPath, policy.Limit{RequestsPerSecond: 1e6 + float64(n)}, time.Minute))
+				<-time.After(time.Millisecond)
 			}
 		}
 	}()
@@ -185,7 +185,7 @@ func TestStopDrains(t *testing.T) {
 	up := gpuguardtest.NewUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		close(arrived)
 		<-release
-		gpuguardtest.JSON(http.StatusOK, goodJSON)(w, r)
+		gpuguardtest.JSON(http.StatusOK, goodAnswer)(w, r)
 	})
 	g := gpuguardtest.Start(t, gpuguardtest.Document(up.URL))
 	answered := make(chan gpuguardtest.Answer, 1)
@@ -204,7 +204,7 @@ func TestStopDrains(t *testing.T) {
 		return err != nil
 	}, 5*time.Second, 5*time.Millisecond, "no new connections")
 	close(release)
-	require.Equal(t, goodJSON, (<-answered).Body)
+	require.JSONEq(t, goodAnswer, (<-answered).Body)
 	require.NoError(t, <-stopped)
 	require.NoError(t, g.Stop(context.Background()), "again")
 	require.ErrorIs(t, g.Start(context.Background()), gpuguard.ErrStarted)
@@ -261,7 +261,7 @@ func TestOptionsListEveryProblem(t *testing.T) {
 
 func TestStandalonePolicyIsServed(t *testing.T) {
 	t.Parallel()
-	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodJSON))
+	up := gpuguardtest.NewUpstream(t, gpuguardtest.JSON(http.StatusOK, goodAnswer))
 	doc := gpuguardtest.Document(up.URL)
 	o := gpuguard.DefaultOptions()
 	o.Addr, o.AdminAddr, o.Policy = "127.0.0.1:0", "", &doc

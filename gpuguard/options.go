@@ -41,7 +41,7 @@ type Options struct {
 	// Secret resolves an upstream credential to its secret. Nil refuses
 	// policies that name a credential. It is called when a policy is applied.
 	Secret func(policy.Credential) (string, error)
-	// Logger takes everything but requests. Nil means slog.Default.
+	// Logger takes everything but requests. Nil discards.
 	Logger *slog.Logger
 	// AccessLog takes the one line per request. Nil means Logger; a logger on
 	// slog.DiscardHandler silences it.

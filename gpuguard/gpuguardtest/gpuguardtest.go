@@ -128,18 +128,18 @@ func (g *Gateway) TryApply(overrides ...policy.Override) error {
 // SetBase changes the base document for the next Apply.
 func (g *Gateway) SetBase(change func(*policy.Document)) { change(&g.base) }
 
-// Override is a lease on path for the given time.
-func Override(id, path string, value any, lease time.Duration) policy.Override {
+// Override is a lease on path for the given time; value must be JSON.
+func Override(t testing.TB, id, path string, value any, lease time.Duration) policy.Override {
+	t.Helper()
 	raw, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // a test passed a value that is no JSON
-	}
+	require.NoError(t, err)
 	return policy.Override{ID: id, Path: path, Value: raw, Owner: "alice", Reason: "test", RemainingSeconds: lease.Seconds()}
 }
 
 // TripBreaker is an override that holds the breaker of "llm" open.
-func TripBreaker(lease time.Duration) policy.Override {
-	return Override("trip", policy.BreakerForcedPath("llm"), policy.ForcedOpen, lease)
+func TripBreaker(t testing.TB, lease time.Duration) policy.Override {
+	t.Helper()
+	return Override(t, "trip", policy.BreakerForcedPath("llm"), policy.ForcedOpen, lease)
 }
 
 // Answer is a response read to its end.

@@ -79,15 +79,16 @@ func (x *exchange) failure(w *watch, err error) *refusal {
 // diagnose says what ended a call: a limit, the caller, or the upstream.
 func (x *exchange) diagnose(w *watch, err error) (policy.Outcome, string) {
 	var unreachable *upstream.ConnectError
-	switch over := w.over(); {
-	case over == errFirstByte:
-		return policy.OutcomeTimeoutFirstByte, over.Error()
-	case over == errIdle:
-		return policy.OutcomeTimeoutIdle, over.Error()
-	case over == errTotal:
-		return policy.OutcomeTimeoutTotal, over.Error()
-	case over == errPatience:
-		return policy.OutcomeClientCancelled, over.Error()
+	cause := context.Cause(w.ctx)
+	switch {
+	case errors.Is(cause, errFirstByte):
+		return policy.OutcomeTimeoutFirstByte, cause.Error()
+	case errors.Is(cause, errIdle):
+		return policy.OutcomeTimeoutIdle, cause.Error()
+	case errors.Is(cause, errTotal):
+		return policy.OutcomeTimeoutTotal, cause.Error()
+	case errors.Is(cause, errPatience):
+		return policy.OutcomeClientCancelled, cause.Error()
 	case x.r.Context().Err() != nil:
 		return policy.OutcomeClientCancelled, "the caller left"
 	case errors.As(err, &unreachable):

@@ -163,9 +163,12 @@ func (b *bench) close() {
 		_ = s.Close()
 	}
 	b.gateway.Close()
-	time.Sleep(time.Minute) // of the bubble: handlers that sleep wake up and leave
+	pass(time.Minute) // of the bubble: handlers that sleep wake up and leave
 	synctest.Wait()
 }
+
+// pass lets time go by; in a bubble it takes none.
+func pass(d time.Duration) { <-time.After(d) }
 
 // apply puts the document in force, with overrides already merged into it.
 func (b *bench) apply(overrides ...policy.Override) {
@@ -264,7 +267,7 @@ func errorOf(t *testing.T, a answer) (code, kind string) {
 const (
 	plainBody  = `{"model":"m","messages":[{"role":"user","content":"hello"}]}`
 	streamBody = `{"model":"m","messages":[{"role":"user","content":"hello"}],"stream":true}`
-	goodJSON   = `{"id":"1","choices":[{"message":{"content":"hi"}}]}`
+	goodAnswer = `{"id":"1","choices":[{"message":{"content":"hi"}}]}`
 	chunk      = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n"
 	done       = "data: [DONE]\n\n"
 )

@@ -110,7 +110,7 @@ func copyResponseHeader(out, in http.Header) {
 // requestID takes the caller's id when it is harmless, else a new one.
 func requestID(h http.Header) string {
 	const most = 128
-	id := h.Get(requestIDName)
+	id := first(h, requestIDName)
 	if id != "" && len(id) <= most && !strings.ContainsFunc(id, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r))
 	}) {
@@ -118,9 +118,17 @@ func requestID(h http.Header) string {
 	}
 	var b [16]byte
 	for i := range b {
-		b[i] = byte(rand.Uint32()) //nolint:gosec // an id to find log lines by, not a secret
+		b[i] = byte(rand.Uint32()) // an id to find log lines by, not a secret
 	}
 	return hex.EncodeToString(b[:])
+}
+
+// first is the first value of a header in canonical spelling.
+func first(h http.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
 }
 
 // methodName keeps methods in the log a closed set.

@@ -98,7 +98,7 @@ func (x *exchange) answer(status int, contentType string, body []byte) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set(outcomeHeader, string(x.record.Outcome))
-	h.Set(requestIDName, x.record.RequestID)
+	h[requestIDName] = []string{x.record.RequestID}
 	x.committed = true
 	x.out.header(status)
 	if err := x.out.write(body); err != nil {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -58,31 +59,32 @@ func (rl *relay) run(began time.Time) {
 			rl.judge.write(rl.buf[rl.held : rl.held+n])
 			rl.held += n
 		}
-		if rl.x.record.FirstByte == 0 && (n > 0 || err == io.EOF) {
+		ended := errors.Is(err, io.EOF)
+		if rl.x.record.FirstByte == 0 && (n > 0 || ended) {
 			rl.x.record.FirstByte = max(1, rl.x.gateway.opts.Clock().Sub(began))
 		}
-		if !rl.step(err) {
+		if err != nil && !ended {
+			rl.broken(err)
+			return
+		}
+		if !rl.step(ended) || ended {
 			return
 		}
 	}
 }
 
-// step handles what was read; false ends the relay.
-func (rl *relay) step(err error) bool {
-	if err != nil && err != io.EOF {
-		rl.broken(err)
-		return false
-	}
+// step handles what was read; false ends the relay before the answer ended.
+func (rl *relay) step(ended bool) bool {
 	if !rl.x.committed {
 		if rl.judge.failedEarly() {
 			rl.x.refuse(failed(policy.OutcomeUpstreamError, "the first event is an error"))
 			return false
 		}
-		if err == nil && rl.held < len(rl.buf) && (rl.held == 0 || !rl.judge.ready()) {
+		if !ended && rl.held < len(rl.buf) && (rl.held == 0 || !rl.judge.ready()) {
 			return true
 		}
 		rl.judge.inspect(rl.buf[:rl.held])
-		if !rl.commit(err == io.EOF) {
+		if !rl.commit(ended) {
 			return false
 		}
 	}
@@ -91,9 +93,8 @@ func (rl *relay) step(err error) bool {
 		rl.x.abort = true
 		return false
 	}
-	if err == io.EOF {
+	if ended {
 		rl.finish()
-		return false
 	}
 	return true
 }
@@ -115,8 +116,8 @@ func (rl *relay) commit(whole bool) bool {
 	}
 	h := x.w.Header()
 	copyResponseHeader(h, rl.resp.Header)
-	if h.Get(requestIDName) == "" {
-		h.Set(requestIDName, x.record.RequestID)
+	if first(h, requestIDName) == "" {
+		h[requestIDName] = []string{x.record.RequestID}
 	}
 	if o != "" {
 		rl.told = true
@@ -200,6 +201,7 @@ func (rl *relay) settle(o policy.Outcome, why string) {
 			x.series.Misconfigured(true)
 			x.gateway.opts.Logger.Error("upstream refuses the gateway's credential or account", "dependency", d.name, "endpoint", x.endpoint.name, "status", rl.judge.status)
 		}
+	default:
 	}
 }
 

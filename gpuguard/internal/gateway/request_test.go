@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,19 +49,17 @@ func TestAuthentication(t *testing.T) {
 			inBubble(t, only(func(w http.ResponseWriter, r *http.Request) {
 				h := r.Header.Clone()
 				seen.Store(&h)
-				jsonAnswer(http.StatusOK, goodJSON)(w, r)
+				jsonAnswer(http.StatusOK, goodAnswer)(w, r)
 			}), optional, func(b *bench) {
 				r := b.request(http.MethodPost, tt.path, plainBody)
 				r.Header.Del("Authorization")
-				for name, v := range tt.header {
-					r.Header[name] = v
-				}
+				maps.Copy(r.Header, tt.header)
 				a := b.do(r)
 				require.Equal(t, tt.status, a.status)
 				require.Equal(t, tt.outcome, a.outcome())
 				if tt.status != http.StatusOK {
 					require.Nil(t, seen.Load(), "nothing reaches the upstream")
-					require.Equal(t, "Bearer", a.header.Get("Www-Authenticate"))
+					require.Equal(t, "Bearer", a.header.Get("WWW-Authenticate"))
 					return
 				}
 				require.Equal(t, tt.tenant, seen.Load().Get("X-Tenant-Id"))
@@ -76,7 +75,7 @@ func TestR34_CallersWordAboutThemselvesIsDropped(t *testing.T) {
 	var seen atomic.Pointer[http.Request]
 	inBubble(t, only(func(w http.ResponseWriter, r *http.Request) {
 		seen.Store(r.Clone(context.Background()))
-		jsonAnswer(http.StatusOK, goodJSON)(w, r)
+		jsonAnswer(http.StatusOK, goodAnswer)(w, r)
 	}), nil, func(b *bench) {
 		r := b.request(http.MethodPost, chatPath+"?beta=true", plainBody)
 		for _, name := range []string{
@@ -100,14 +99,14 @@ func TestR34_CallersWordAboutThemselvesIsDropped(t *testing.T) {
 		require.Equal(t, "k1", got.Header.Get("Idempotency-Key"))
 		require.Equal(t, "one", got.Host)
 		require.Equal(t, "beta=true", got.URL.RawQuery)
-		require.Equal(t, a.header.Get("X-Request-Id"), got.Header.Get("X-Request-Id"))
+		require.Equal(t, a.header.Get("X-Request-ID"), got.Header.Get("X-Request-ID"))
 	})
 }
 
 func TestR36_PathsThatCouldMeanAnotherPathAreRefused(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
-	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodJSON))), nil, func(b *bench) {
+	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodAnswer))), nil, func(b *bench) {
 		for _, path := range []string{
 			"/v1/../admin", "/v1/%2e%2e/admin", "/v1/%2e%2e%2fadmin", "//admin", "/v1//chat", "/v1/./chat", "/v1/a%00b",
 			"/v1/..", "/v1/%5c..%5cadmin", "/v1/%252e%252e/admin", "/v1/%0d%0aX",
@@ -140,7 +139,7 @@ func raw(b *bench, text string) int {
 func TestR33_RequestFraming(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
-	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodJSON))), nil, func(b *bench) {
+	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodAnswer))), nil, func(b *bench) {
 		auth := "Authorization: Bearer " + key + "\r\n"
 		require.Equal(t, http.StatusMethodNotAllowed, raw(b, "CONNECT one:80 HTTP/1.1\r\nHost: one:80\r\n"+auth+"\r\n"))
 		require.Equal(t, http.StatusBadRequest, raw(b, "POST "+chatPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n"+auth+"\r\nab"))
@@ -159,7 +158,7 @@ func TestMethodsAndLongestPrefix(t *testing.T) {
 		d.Routes["models"] = policy.Route{Match: policy.Match{PathPrefix: "/v1/models", Methods: []string{"GET"}}, Pool: "llm"}
 		d.Routes["files"] = policy.Route{Match: policy.Match{PathPrefix: "/files", Methods: []string{"GET", "PUT"}}, Pool: "llm"}
 	}
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodJSON)), routes, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), routes, func(b *bench) {
 		b.do(b.request(http.MethodGet, "/v1/models/x", ""))
 		require.Contains(t, b.log.String(), `"route":"models"`)
 		b.do(b.request(http.MethodPost, "/v1/models/x", "{}"))
@@ -178,7 +177,7 @@ func TestC58_BodySizes(t *testing.T) {
 	up := func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got.Store(&body)
-		jsonAnswer(http.StatusOK, goodJSON)(w, r)
+		jsonAnswer(http.StatusOK, goodAnswer)(w, r)
 	}
 	inBubble(t, only(up), func(d *policy.Document) {
 		r := d.Routes["chat"]
@@ -213,7 +212,7 @@ func TestC58_BodySizes(t *testing.T) {
 
 func TestSlowBodyIsGivenUp(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodJSON)), nil, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(b *bench) {
 		began := time.Now()
 		status := raw(b, "POST "+chatPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer "+key+"\r\n\r\n{")
 		require.Equal(t, http.StatusRequestTimeout, status)
@@ -224,7 +223,7 @@ func TestSlowBodyIsGivenUp(t *testing.T) {
 
 func TestBadTimeoutHeader(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodJSON)), nil, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(b *bench) {
 		for _, v := range []string{"soon", "0", "-1", "NaN", "Inf", "1e400", "5s"} {
 			r := b.request(http.MethodPost, chatPath, plainBody)
 			r.Header.Set("X-Request-Timeout", v)
@@ -239,7 +238,7 @@ func TestBadTimeoutHeader(t *testing.T) {
 
 func TestOneLineAndOneOutcomePerRequest(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodJSON)), nil, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(b *bench) {
 		b.chat(`{"messages":[{"content":"a secret prompt"}]}`)
 		b.do(b.request(http.MethodGet, "/nowhere?token=abc", ""))
 		r := b.request(http.MethodPost, chatPath, plainBody)
@@ -266,7 +265,7 @@ func TestOneLineAndOneOutcomePerRequest(t *testing.T) {
 
 func TestFaultInTheGatewayLeaksNothing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, only(jsonAnswer(http.StatusOK, goodJSON)), func(d *policy.Document) {
+	b := newBench(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) {
 		d.Limits.Global = &policy.Limit{RequestsPerSecond: 0.001, Burst: 1}
 	})
 	defer closeAll(b)
@@ -294,7 +293,7 @@ func TestLeastLoadedEndpointIsChosen(t *testing.T) {
 	var one, two atomic.Int64
 	wait := func(w http.ResponseWriter, r *http.Request) {
 		<-release
-		jsonAnswer(http.StatusOK, goodJSON)(w, r)
+		jsonAnswer(http.StatusOK, goodAnswer)(w, r)
 	}
 	b := newBench(t, map[string]http.HandlerFunc{"one": counted(&one, wait), "two": counted(&two, wait)}, nil)
 	defer closeAll(b)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -39,7 +40,7 @@ func (x *exchange) end() {
 	if x.abort {
 		// The server closes the connection without the end mark, so that the
 		// caller cannot take a part for the whole.
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's documented way to cut a response
 	}
 }
 
@@ -49,12 +50,12 @@ func (g *Gateway) breakerChanged(dependency string, s breaker.State) {
 	if s == breaker.Open {
 		level = slog.LevelWarn
 	}
-	g.opts.Logger.Log(context.Background(), level, "breaker "+string(s), "dependency", dependency)
+	g.opts.Logger.Log(context.Background(), level, "breaker changed", "dependency", dependency, "state", string(s))
 }
 
 // fault ends a request whose stage panicked.
 func (x *exchange) fault(v any) {
-	if v == http.ErrAbortHandler {
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		x.abort = true
 		return
 	}

@@ -32,7 +32,7 @@ func TestC51_EveryEndingGivesBackWhatItTook(t *testing.T) {
 			events(w, chunk)
 			<-r.Context().Done()
 		default:
-			jsonAnswer(http.StatusOK, goodJSON)(w, r)
+			jsonAnswer(http.StatusOK, goodAnswer)(w, r)
 		}
 	}
 	inBubble(t, only(up), func(d *policy.Document) {
@@ -96,16 +96,16 @@ func TestC72_OnlyTheProbesReachASickUpstream(t *testing.T) {
 	sick := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		calls.Add(1)
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		w.WriteHeader(http.StatusInternalServerError)
 	}
 	inBubble(t, only(sick), nil, func(b *bench) {
 		for range 5 {
 			b.chat(plainBody)
 		}
-		require.Contains(t, b.events.String(), `"level":"WARN","msg":"breaker open","dependency":"llm"`)
+		require.Contains(t, b.events.String(), `"level":"WARN","msg":"breaker changed","dependency":"llm","state":"open"`)
 		calls.Store(0)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		began := time.Now()
 		const callers = 500
 		var refused atomic.Int64
@@ -129,10 +129,10 @@ func TestC72_OnlyTheProbesReachASickUpstream(t *testing.T) {
 
 func TestC75_LoweredLimitHoldsAtOnce(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodJSON)), func(d *policy.Document) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) {
 		d.Limits.Global = &policy.Limit{RequestsPerSecond: 2000, Burst: 2000}
 	}, func(b *bench) {
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		b.apply(policy.Override{
 			ID: "x", Path: policy.GlobalLimitPath, Value: []byte(`{"requests_per_second":500,"burst":50}`),
 			Owner: "alice", Reason: "INCIDENTS A", Expires: time.Now().Add(time.Minute),
@@ -143,7 +143,7 @@ func TestC75_LoweredLimitHoldsAtOnce(t *testing.T) {
 			if b.chat(plainBody).outcome() == policy.OutcomeOK {
 				passed++
 			}
-			time.Sleep(1250 * time.Microsecond)
+			pass(1250 * time.Microsecond)
 		}
 		require.LessOrEqual(t, passed, 550)
 		require.GreaterOrEqual(t, passed, 540)
@@ -152,7 +152,7 @@ func TestC75_LoweredLimitHoldsAtOnce(t *testing.T) {
 
 func TestLimitsAreDividedByTheLiveGateways(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodJSON)), func(d *policy.Document) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) {
 		d.Limits.Global = &policy.Limit{RequestsPerSecond: 100, Burst: 40}
 	}, func(b *bench) {
 		require.NoError(t, b.gateway.Apply(policy.Effective{Document: b.document}, 4))
@@ -196,7 +196,7 @@ func TestReusedBodiesNeverMix(t *testing.T) {
 		n, _ := io.ReadFull(r.Body, buf)
 		switch buf[0] % 3 {
 		case 0: // answers before it has read all
-			jsonAnswer(http.StatusOK, goodJSON)(w, r)
+			jsonAnswer(http.StatusOK, goodAnswer)(w, r)
 			return
 		case 1: // hangs until the caller leaves
 			<-time.After(time.Duration(buf[0]) * time.Millisecond / 10)
@@ -208,7 +208,7 @@ func TestReusedBodiesNeverMix(t *testing.T) {
 				break
 			}
 		}
-		jsonAnswer(http.StatusOK, goodJSON)(w, r)
+		jsonAnswer(http.StatusOK, goodAnswer)(w, r)
 	}
 	b := newBench(t, only(up), nil)
 	defer closeAll(b)

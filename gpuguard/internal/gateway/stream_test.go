@@ -21,7 +21,7 @@ func TestC40_HealthyStreamIsNotCutByTheTotalLimit(t *testing.T) {
 	const pieces, gap = 100, 250 * time.Millisecond // 25 s, beyond first byte (15 s) and total (20 s)
 	slow := func(w http.ResponseWriter, r *http.Request) {
 		for range pieces {
-			time.Sleep(gap)
+			pass(gap)
 			events(w, chunk)
 		}
 		events(w, done)
@@ -42,7 +42,7 @@ func TestC40_TotalLimitEndsARequestThatIsNoStream(t *testing.T) {
 	slow := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		for range 100 {
-			time.Sleep(250 * time.Millisecond)
+			pass(250 * time.Millisecond)
 			if _, err := io.WriteString(w, " "); err != nil {
 				return
 			}
@@ -65,7 +65,7 @@ func TestStreamTotalCapsAStream(t *testing.T) {
 	endless := func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			events(w, chunk)
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 	}
 	inBubble(t, only(endless), nil, func(b *bench) {
@@ -134,7 +134,7 @@ func TestC43_CallersOwnTimeoutIsNoFailure(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		select {
 		case <-time.After(2 * time.Second):
-			jsonAnswer(http.StatusOK, goodJSON)(w, r)
+			jsonAnswer(http.StatusOK, goodAnswer)(w, r)
 		case <-r.Context().Done():
 		}
 	}
@@ -143,7 +143,7 @@ func TestC43_CallersOwnTimeoutIsNoFailure(t *testing.T) {
 		"disconnect": func(b *bench) {
 			ctx, cancel := context.WithTimeout(b.t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := b.client.Do(b.request(http.MethodPost, chatPath, plainBody).WithContext(ctx)) //nolint:bodyclose // there is no response
+			_, err := b.client.Do(b.request(http.MethodPost, chatPath, plainBody).WithContext(ctx))
 			require.ErrorIs(b.t, err, context.DeadlineExceeded)
 		},
 		"header": func(b *bench) {
@@ -167,7 +167,7 @@ func TestC43_CallersOwnTimeoutIsNoFailure(t *testing.T) {
 			inBubble(t, only(slow), nil, func(b *bench) {
 				for range calls {
 					call(b)
-					time.Sleep(150 * time.Millisecond)
+					pass(150 * time.Millisecond)
 				}
 				synctest.Wait()
 				require.EqualValues(t, calls, b.outcomes(policy.OutcomeClientCancelled))

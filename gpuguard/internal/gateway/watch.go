@@ -110,14 +110,3 @@ func (w *watch) stop() {
 	w.whole.Stop()
 	w.cancel(nil)
 }
-
-// over is why the call was ended, nil when the watch did not end it.
-func (w *watch) over() error {
-	cause := context.Cause(w.ctx)
-	for _, known := range []error{errFirstByte, errIdle, errTotal, errPatience} {
-		if errors.Is(cause, known) {
-			return known
-		}
-	}
-	return nil
-}

@@ -76,16 +76,23 @@ func (e *Events) inLine(p []byte) int {
 			return 1
 		}
 		return 0
+	default:
+		n := lineLength(p)
+		e.value(p[:n])
+		return n
 	}
-	n := lineLength(p)
+}
+
+// value takes bytes of a field's value.
+func (e *Events) value(p []byte) {
 	switch e.part {
 	case inData:
-		e.dataJSON.Write(p[:n])
-		e.keepHead(p[:n])
+		e.dataJSON.Write(p)
+		e.keepHead(p)
 	case inType:
-		e.keepName(p[:n])
+		e.keepName(p)
+	default:
 	}
-	return n
 }
 
 func (e *Events) fieldName(c byte) {
