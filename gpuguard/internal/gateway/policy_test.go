@@ -1,0 +1,129 @@
+package gateway_test
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/gpuguard/internal/gateway"
+	"holdfast/gpuguard/internal/upstream"
+	"holdfast/gpuguard/policy"
+)
+
+// withSecret is a gateway whose one pool needs a credential.
+func withSecret(t *testing.T, secret func(policy.Credential) (string, error)) (*gateway.Gateway, policy.Document) {
+	t.Helper()
+	g, err := gateway.New(gateway.Options{
+		Logger: slog.New(slog.DiscardHandler), AccessLog: slog.New(slog.DiscardHandler), Clock: time.Now,
+		NewClient:   func(d time.Duration) gateway.Client { return upstream.NewClient(d) },
+		BodyTimeout: time.Second, WriteTimeout: time.Second, Secret: secret,
+	})
+	require.NoError(t, err)
+	doc := document(map[string]policy.Endpoint{"one": {URL: "http://one"}})
+	p := doc.Pools["llm"]
+	p.Credential = &policy.Credential{File: "/run/secrets/key"}
+	doc.Pools["llm"] = p
+	return g, doc
+}
+
+func TestCredentialThatCannotBeReadRefusesThePolicy(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(policy.Credential) (string, error){
+		"no resolver":   nil,
+		"error":         func(policy.Credential) (string, error) { return "", errors.New("no such file") },
+		"empty":         func(policy.Credential) (string, error) { return "", nil },
+		"two lines":     func(policy.Credential) (string, error) { return "a\nX-Evil: 1", nil },
+		"trailing line": func(policy.Credential) (string, error) { return "key\n", nil },
+	}
+	for name, secret := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, doc := withSecret(t, secret)
+			err := g.Apply(policy.Effective{Document: doc}, 1)
+			require.ErrorContains(t, err, "pools.llm.credential")
+			_, ok := g.Effective()
+			require.False(t, ok, "nothing is in force")
+		})
+	}
+}
+
+// A lease must end also while the source of a credential is gone.
+func TestCredentialSourceMayFailLater(t *testing.T) {
+	t.Parallel()
+	var gone atomic.Bool
+	g, doc := withSecret(t, func(policy.Credential) (string, error) {
+		if gone.Load() {
+			return "", errors.New("no such file")
+		}
+		return "key", nil
+	})
+	require.NoError(t, g.Apply(policy.Effective{Document: doc, Revision: 1}, 1))
+	gone.Store(true)
+	require.NoError(t, g.Apply(policy.Effective{Document: doc, Revision: 2}, 1))
+	eff, _ := g.Effective()
+	require.EqualValues(t, 2, eff.Revision)
+}
+
+func TestRemovedNamesLeaveNoState(t *testing.T) {
+	t.Parallel()
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) {
+		d.Dependencies["other"] = policy.Dependency{}
+		d.Pools["other"] = policy.Pool{Dependency: "other", Endpoints: d.Pools["llm"].Endpoints}
+		d.Routes["other"] = policy.Route{Match: policy.Match{PathPrefix: "/other"}, Pool: "other", Limit: &policy.Limit{RequestsPerSecond: 5}}
+	}, func(b *bench) {
+		require.Contains(t, b.gateway.State().Breakers, "other")
+		require.Contains(t, b.gateway.State().Limits, policy.RouteLimitPath("other"))
+		delete(b.document.Dependencies, "other")
+		delete(b.document.Pools, "other")
+		delete(b.document.Routes, "other")
+		b.apply()
+		require.NotContains(t, b.gateway.State().Breakers, "other")
+		require.Empty(t, b.gateway.State().Limits)
+	})
+}
+
+func TestCallerWhoDoesNotReadIsCutOff(t *testing.T) {
+	t.Parallel()
+	flood := func(w http.ResponseWriter, r *http.Request) {
+		for range 100 {
+			events(w, chunk)
+		}
+		events(w, done)
+	}
+	inBubble(t, only(flood), nil, func(b *bench) {
+		conn, err := b.net.dial(b.t.Context(), "", "gateway:80")
+		require.NoError(b.t, err)
+		defer conn.Close()
+		began := time.Now()
+		_, err = io.WriteString(conn, "POST "+chatPath+" HTTP/1.1\r\nHost: x\r\nX-Api-Key: "+key+"\r\nContent-Length: 15\r\n\r\n{\"stream\":true}")
+		require.NoError(b.t, err)
+		for b.gateway.InFlight() == 0 {
+			pass(time.Millisecond)
+		}
+		for b.gateway.InFlight() > 0 {
+			pass(100 * time.Millisecond)
+		}
+		require.InDelta(t, 30, time.Since(began).Seconds(), 1)
+		require.EqualValues(t, 1, b.outcomes(policy.OutcomeClientCancelled))
+		require.Zero(t, b.breaker().Calls)
+	})
+}
+
+func TestTooLargeBodyIsRefusedBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) {
+		r := d.Routes["chat"]
+		r.MaxBodyBytes = 10
+		d.Routes["chat"] = r
+	}, func(b *bench) {
+		head := "POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nX-Api-Key: " + key + "\r\nExpect: 100-continue\r\n"
+		require.Equal(t, http.StatusRequestEntityTooLarge, raw(b, head+"Content-Length: 11\r\n\r\n"))
+		require.Equal(t, http.StatusContinue, raw(b, head+"Content-Length: 2\r\n\r\n"))
+	})
+}
