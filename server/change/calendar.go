@@ -170,10 +170,7 @@ func announce(tx Tx, c Change) error {
 	if c.ConfirmBy.IsZero() {
 		return nil
 	}
-	return tx.Enqueue(outbox.Message{
-		Topic: outbox.TopicChat, Key: Subject(c.ID), Kind: outbox.KindCard,
-		Subject: Subject(c.ID), Coalesce: true,
-	})
+	return tx.Enqueue(outbox.Card(Subject(c.ID)))
 }
 
 // entry is the audit row of a change.

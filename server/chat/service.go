@@ -158,7 +158,7 @@ func refreshCard(tx Tx, card string) error {
 	if kind == "incident" {
 		return incident.RefreshCard(tx, id)
 	}
-	return tx.Enqueue(outbox.Message{Topic: outbox.TopicChat, Key: card, Kind: outbox.KindCard, Subject: card, Coalesce: true})
+	return tx.Enqueue(outbox.Card(card))
 }
 
 // auditRow begins an audit row of a person on a subject.

@@ -85,10 +85,7 @@ func Save(tx Tx, in *Incident) error {
 // that a storm of changes is one edit.
 func RefreshCard(tx Tx, id string) error {
 	tx.Touch(touchTopic, id)
-	return tx.Enqueue(outbox.Message{
-		Topic: outbox.TopicChat, Key: Subject(id), Kind: outbox.KindCard,
-		Subject: Subject(id), Coalesce: true,
-	})
+	return tx.Enqueue(outbox.Card(Subject(id)))
 }
 
 // Tell posts one line into the incident's thread.

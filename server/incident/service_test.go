@@ -161,7 +161,7 @@ func TestCardRequestsCoalesceAndThreadLinesKeepTheirOrder(t *testing.T) {
 				break
 			}
 			require.Len(t, list, 1, "messages of one incident leave one at a time")
-			require.Equal(t, "incident:"+in.ID, list[0].Key)
+			require.Equal(t, "card:incident:"+in.ID, list[0].Key)
 			got = append(got, list[0].Kind+string(list[0].Payload))
 			require.NoError(t, w.db.Outbox().Done(t.Context(), list[0].ID))
 		}

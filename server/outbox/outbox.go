@@ -18,7 +18,7 @@ const (
 const (
 	// KindCard: bring the card of Subject ("incident:<id>" or "change:<id>") up to date. Coalesced.
 	KindCard = "card"
-	// KindThread: post Payload (Text) into the thread of Subject.
+	// KindThread: post Payload (Text) into the thread of Subject, once its card stands.
 	KindThread = "thread"
 	// KindEphemeral: tell one user, Payload (Text, Team, User, Channel).
 	KindEphemeral = "ephemeral"
@@ -43,6 +43,13 @@ type Message struct {
 	CreatedAt time.Time
 	// NotBefore holds the whole key back until then.
 	NotBefore time.Time
+}
+
+// Card asks for the card of a subject to be brought up to date. Cards have a key
+// of their own: an edit must not wait behind thread lines, which Slack takes at
+// about one a second.
+func Card(subject string) Message {
+	return Message{Topic: TopicChat, Key: "card:" + subject, Kind: KindCard, Subject: subject, Coalesce: true}
 }
 
 // Text is the payload of KindThread and KindEphemeral.

@@ -41,9 +41,7 @@ func (tx *Tx) RecordEvent(e actions.Event) error {
 // tellIncident refreshes the card of an incident and adds a line to its thread.
 func (tx *Tx) tellIncident(incidentID, text string) error {
 	subject := "incident:" + incidentID
-	err := tx.Enqueue(outbox.Message{
-		Topic: outbox.TopicChat, Key: subject, Kind: outbox.KindCard, Subject: subject, Coalesce: true,
-	})
+	err := tx.Enqueue(outbox.Card(subject))
 	if err != nil || text == "" {
 		return err
 	}
