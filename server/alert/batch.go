@@ -47,16 +47,16 @@ func (b *batch) take(in Incoming) error {
 	if err != nil {
 		return err
 	}
-	var latest *Occurrence
-	if known == nil {
+	var latest optional
+	if known.Occurrence == nil {
 		if latest, err = b.newest(in.Fingerprint); err != nil {
 			return err
 		}
 	}
-	o, e := next(known, latest, in, b.now)
-	if known == nil {
+	o, e := next(known.Occurrence, latest.Occurrence, in, b.now)
+	if known.Occurrence == nil {
 		o.GroupKey, o.Source = b.group, b.source
-		if old, ok := superseded(latest, in); ok {
+		if old, ok := superseded(latest.Occurrence, in); ok {
 			b.put(old)
 			b.ended = append(b.ended, keyOf(old.Fingerprint, old.StartsAt))
 		}
@@ -88,36 +88,40 @@ func (b *batch) addNote(note string) {
 	}
 }
 
-func (b *batch) find(k key, in Incoming) (*Occurrence, error) {
+// find gives the occurrence of the same fingerprint and start, or none.
+func (b *batch) find(k key, in Incoming) (optional, error) {
 	if o, ok := b.known[k]; ok {
-		return o, nil
+		return optional{o}, nil
 	}
-	o, err := b.tx.Occurrence(in.Fingerprint, in.StartsAt)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &o, nil
+	return found(b.tx.Occurrence(in.Fingerprint, in.StartsAt))
 }
 
-func (b *batch) newest(fingerprint string) (*Occurrence, error) {
-	if o, ok := b.latest[fingerprint]; ok {
-		return o, nil
+// optional is an occurrence or none.
+type optional struct{ *Occurrence }
+
+// found turns an absent row into none.
+func found(o Occurrence, err error) (optional, error) {
+	if errors.Is(err, ErrNotFound) {
+		return optional{}, nil
 	}
-	o, err := b.tx.LatestOccurrence(fingerprint)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return nil, err
+	return optional{&o}, err
+}
+
+// newest gives the newest start of a fingerprint, or none.
+func (b *batch) newest(fingerprint string) (optional, error) {
+	if o, asked := b.latest[fingerprint]; asked {
+		return optional{o}, nil
 	}
-	var latest *Occurrence
-	if err == nil {
-		latest = &o
-		if seen, ok := b.known[keyOf(fingerprint, o.StartsAt)]; ok {
-			latest = seen
+	latest, err := found(b.tx.LatestOccurrence(fingerprint))
+	if err != nil {
+		return latest, err
+	}
+	if latest.Occurrence != nil {
+		if seen, ok := b.known[keyOf(fingerprint, latest.StartsAt)]; ok {
+			latest.Occurrence = seen
 		}
 	}
-	b.latest[fingerprint] = latest
+	b.latest[fingerprint] = latest.Occurrence
 	return latest, nil
 }
 

@@ -22,62 +22,65 @@ type grouping struct {
 	n   Notification
 	b   *batch
 	now time.Time
+	// current is the group's unresolved incident; nil when there is none.
+	current *incident.Incident
 	// before is how each incident was stored when this delivery found it.
 	before map[string]shown
 }
 
-// assign finds or makes the incident for what is new in a delivery, stores all
-// occurrences and returns the group's unresolved incident; nil when there is none.
-func (g *grouping) assign() (*incident.Incident, error) {
-	current, err := g.unresolved()
-	if err != nil {
-		return nil, err
+// assign finds or makes the incident for what is new in a delivery, and stores
+// all occurrences. After it g.current is the group's unresolved incident.
+func (g *grouping) assign() error {
+	if err := g.findUnresolved(); err != nil {
+		return err
 	}
-	fresh := g.b.stillFresh()
-	if len(fresh) > 0 {
-		if current, err = g.join(current, fresh); err != nil {
-			return nil, err
+	if fresh := g.b.stillFresh(); len(fresh) > 0 {
+		if err := g.join(fresh); err != nil {
+			return err
 		}
 	}
 	id := ""
-	if current != nil {
-		id = current.ID
+	if g.current != nil {
+		id = g.current.ID
 	}
-	return current, g.b.adopt(id)
+	return g.b.adopt(id)
 }
 
-func (g *grouping) unresolved() (*incident.Incident, error) {
+func (g *grouping) findUnresolved() error {
 	in, err := g.tx.UnresolvedIncident(g.n.GroupKey)
 	if errors.Is(err, incident.ErrNotFound) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	g.before[in.ID] = shownOf(in)
-	return &in, nil
+	g.current = &in
+	return nil
 }
 
 // join brings newly firing alerts into the current incident, the one resolved
 // just now, or a new one.
-func (g *grouping) join(current *incident.Incident, fresh []Occurrence) (*incident.Incident, error) {
+func (g *grouping) join(fresh []Occurrence) error {
 	worst := worstOf(fresh)
-	if current != nil {
-		current.Severity = incident.Worse(current.Severity, worst)
-		return current, incident.AlertsChanged(g.tx, current.ID, g.text("started", fresh))
+	if g.current != nil {
+		g.current.Severity = incident.Worse(g.current.Severity, worst)
+		return incident.AlertsChanged(g.tx, g.current.ID, g.text("started", fresh))
 	}
-	last, err := g.tx.LatestIncident(g.n.GroupKey)
+	in, err := g.tx.LatestIncident(g.n.GroupKey)
 	if err != nil && !errors.Is(err, incident.ErrNotFound) {
-		return nil, err
+		return err
 	}
-	if err == nil && last.Status == incident.StatusResolved && g.now.Sub(last.ResolvedAt) < reopenWithin {
-		g.before[last.ID] = shownOf(last)
-		last.Severity = worst
-		return &last, incident.Reopen(g.tx, &last, g.text("started", fresh))
+	if err == nil && in.Status == incident.StatusResolved && g.now.Sub(in.ResolvedAt) < reopenWithin {
+		g.before[in.ID] = shownOf(in)
+		in.Severity = worst
+		err = incident.Reopen(g.tx, &in, g.text("started", fresh))
+	} else {
+		in, err = incident.Open(g.tx, g.draft(worst, fresh), g.text("started", fresh))
+		g.before[in.ID] = shownOf(in)
 	}
-	in, err := incident.Open(g.tx, g.draft(worst, fresh), g.text("started", fresh))
-	g.before[in.ID] = shownOf(in)
-	return &in, err
+	g.current = &in
+	return err
 }
 
 // draft is a new incident. What the group has in common describes it; the first

@@ -144,11 +144,10 @@ func take(tx Tx, n Notification, groups []string) (Receipt, error) {
 		return Receipt{}, &relockError{missing}
 	}
 	g := &grouping{tx: tx, n: n, b: b, now: b.now, before: map[string]shown{}}
-	current, err := g.assign()
-	if err != nil {
+	if err := g.assign(); err != nil {
 		return Receipt{}, err
 	}
-	return g.settle(current)
+	return g.settle()
 }
 
 func without(list, known []string) []string {
@@ -156,25 +155,25 @@ func without(list, known []string) []string {
 }
 
 // settle refreshes every incident that a delivery touched and says what became of it.
-func (g *grouping) settle(current *incident.Incident) (Receipt, error) {
+func (g *grouping) settle() (Receipt, error) {
 	receipt := Receipt{
 		New: g.b.count[effectNew], Updated: g.b.count[effectUpdated], Stale: g.b.count[effectStale],
 		Resolved:  g.b.count[effectResolved] + g.b.count[effectClosed],
 		Duplicate: g.b.count[effectDuplicate],
 	}
 	ids := g.b.incidents()
-	if current != nil && !slices.Contains(ids, current.ID) {
-		ids = append(ids, current.ID)
+	if g.current != nil && !slices.Contains(ids, g.current.ID) {
+		ids = append(ids, g.current.ID)
 	}
 	for _, id := range ids {
-		in, err := g.incident(current, id)
+		in, err := g.incident(id)
 		if err != nil {
 			return receipt, err
 		}
 		if in, err = g.refresh(in); err != nil {
 			return receipt, err
 		}
-		if receipt.Incident == "" || current != nil && id == current.ID {
+		if receipt.Incident == "" || g.current != nil && id == g.current.ID {
 			receipt.Incident, receipt.Number = in.ID, in.Number
 		}
 	}
@@ -184,9 +183,9 @@ func (g *grouping) settle(current *incident.Incident) (Receipt, error) {
 	return receipt, nil
 }
 
-func (g *grouping) incident(current *incident.Incident, id string) (incident.Incident, error) {
-	if current != nil && current.ID == id {
-		return *current, nil
+func (g *grouping) incident(id string) (incident.Incident, error) {
+	if g.current != nil && g.current.ID == id {
+		return *g.current, nil
 	}
 	in, err := g.tx.Incident(id)
 	g.before[id] = shownOf(in)

@@ -35,7 +35,7 @@ func (s *Calendar) Check(ctx context.Context, r Request) (Decision, error) {
 		if err != nil {
 			return err
 		}
-		d, err = s.decide(tx, r, own, s.cat)
+		d, err = s.decide(tx, r, own.Change, s.cat)
 		return err
 	})
 	if err != nil {
@@ -91,10 +91,10 @@ func (s *Calendar) claim(ctx context.Context, p identity.Principal, r Request, d
 		if err != nil {
 			return err
 		}
-		if d, err = s.decide(tx, r, own, cat); err != nil {
+		if d, err = s.decide(tx, r, own.Change, cat); err != nil {
 			return err
 		}
-		c, err = s.apply(tx, p, r, d, own, draft)
+		c, err = s.apply(tx, p, r, d, own.Change, draft)
 		return err
 	})
 	return d, c, err
@@ -244,12 +244,13 @@ func (s *Calendar) decide(tx Tx, r Request, own *Change, cat Catalogue) (Decisio
 		return d, nil
 	}
 	in.Horizon = r.Start.Add(DefaultHorizon)
+	// The answer stands without the look ahead, which a crowded calendar can refuse.
 	if err := in.load(tx, in.Horizon.Add(r.Duration)); err != nil {
-		// The answer stands without the look ahead, which a crowded calendar can refuse.
 		s.log.Warn("cannot look for the next open slot", "environment", r.Environment, "error", err)
-		return d, nil
+	} else {
+		d = Decide(in)
 	}
-	return Decide(in), nil
+	return d, nil
 }
 
 func (s *Calendar) input(tx Tx, r Request, own *Change, cat Catalogue) (Input, error) {
@@ -274,47 +275,47 @@ func (in *Input) load(tx Tx, until time.Time) (err error) {
 }
 
 // ownChange is the change of the run that still says something: a live one, or
-// one that was rejected.
-func ownChange(tx Tx, r Request) (*Change, error) {
+// one that was rejected. Empty when there is none.
+func ownChange(tx Tx, r Request) (own optional, err error) {
 	if r.RunID == "" {
-		return nil, nil
+		return own, nil
 	}
 	c, err := tx.ChangeByRun(r.RunID, r.Service, r.Environment)
 	if errors.Is(err, ErrNotFound) {
 		return rejectedChange(tx, r)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &c, nil
+	return optional{&c}, err
 }
+
+// optional is a change or none.
+type optional struct{ *Change }
 
 // rejectedFor is how long after its window a rejection holds for the run. No
 // pipeline polls longer, and the look back stays short.
 const rejectedFor = 24 * time.Hour
 
 // rejectedChange is the newest change of the run when it was rejected.
-func rejectedChange(tx Tx, r Request) (*Change, error) {
+func rejectedChange(tx Tx, r Request) (own optional, err error) {
 	recent, err := tx.Changes(Filter{
 		Environment: r.Environment, Service: r.Service, From: tx.Now().Add(-rejectedFor), Limit: maxList,
 	})
 	if err != nil {
-		return nil, err
+		return own, err
 	}
 	i := slices.IndexFunc(recent, func(c Change) bool { return c.RunID == r.RunID })
-	if i < 0 || recent[i].Status != StatusRejected {
-		return nil, nil
+	if i >= 0 && recent[i].Status == StatusRejected {
+		own.Change = &recent[i]
 	}
-	return &recent[i], nil
+	return own, nil
 }
 
 // currentChange is ownChange with what lapsed in the meantime put away.
-func currentChange(tx Tx, r Request) (*Change, error) {
-	c, err := ownChange(tx, r)
-	if c == nil || err != nil || !c.lapsed(tx.Now()) {
-		return c, err
+func currentChange(tx Tx, r Request) (optional, error) {
+	own, err := ownChange(tx, r)
+	if err != nil || own.Change == nil || !own.lapsed(tx.Now()) {
+		return own, err
 	}
-	return nil, expire(tx, c)
+	return optional{}, expire(tx, own.Change)
 }
 
 func newID() string { return strings.ToLower(rand.Text()) }

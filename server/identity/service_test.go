@@ -23,7 +23,7 @@ var ten = time.Date(2026, 2, 3, 10, 0, 0, 0, time.UTC)
 type world struct {
 	*identity.Service
 	db    *storetest.DB
-	admin context.Context //nolint:containedctx // the caller of most steps
+	admin context.Context
 	log   *bytes.Buffer
 }
 
