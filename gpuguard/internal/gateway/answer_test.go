@@ -17,7 +17,7 @@ import (
 
 func TestC44_OneFailureOutOfOneIsNotAnOutage(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusInternalServerError, `{}`)), nil, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusInternalServerError, `{}`)), nil, func(t *testing.T, b *bench) {
 		a := b.chat(plainBody)
 		require.Equal(t, http.StatusInternalServerError, a.status)
 		require.Equal(t, policy.OutcomeUpstreamError, a.outcome())
@@ -53,7 +53,7 @@ func TestC54_FailureInsideA200(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, only(tt.upstream), nil, func(b *bench) {
+			inBubble(t, only(tt.upstream), nil, func(t *testing.T, b *bench) {
 				a := b.chat(streamBody)
 				require.Equal(t, tt.status, a.status, a.body)
 				require.NoError(t, a.err)
@@ -66,7 +66,7 @@ func TestC54_FailureInsideA200(t *testing.T) {
 	}
 	t.Run("D no choices", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, only(jsonAnswer(http.StatusOK, `{"choices": []}`)), nil, func(b *bench) {
+		inBubble(t, only(jsonAnswer(http.StatusOK, `{"choices": []}`)), nil, func(t *testing.T, b *bench) {
 			a := b.chat(plainBody)
 			require.JSONEq(t, `{"choices": []}`, a.body)
 			require.Equal(t, policy.OutcomeOK, a.outcome())
@@ -80,7 +80,7 @@ func TestC54_FailureInsideA200(t *testing.T) {
 	t.Run("error event later", func(t *testing.T) {
 		t.Parallel()
 		parts := []string{chunk, "data: {\"error\":{\"message\":\"out of memory\"}}\n\n", done}
-		inBubble(t, only(eventAnswer(parts...)), nil, func(b *bench) {
+		inBubble(t, only(eventAnswer(parts...)), nil, func(t *testing.T, b *bench) {
 			a := b.chat(streamBody)
 			require.NoError(t, a.err)
 			require.Equal(t, strings.Join(parts, ""), a.body, "the caller sees the event itself")
@@ -90,7 +90,7 @@ func TestC54_FailureInsideA200(t *testing.T) {
 	})
 	t.Run("route that does not judge", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, only(jsonAnswer(http.StatusOK, `{"error":{"message":"x"}}`)), expectAny, func(b *bench) {
+		inBubble(t, only(jsonAnswer(http.StatusOK, `{"error":{"message":"x"}}`)), expectAny, func(t *testing.T, b *bench) {
 			require.Equal(t, policy.OutcomeOK, b.chat(plainBody).outcome())
 		})
 	})
@@ -123,7 +123,7 @@ func TestC45_WhichAnswersCount(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, only(jsonAnswer(tt.status, tt.body)), nil, func(b *bench) {
+			inBubble(t, only(jsonAnswer(tt.status, tt.body)), nil, func(t *testing.T, b *bench) {
 				for range calls {
 					a := b.chat(plainBody)
 					require.Equal(t, tt.outcome, a.outcome())
@@ -162,7 +162,7 @@ func TestC45_UpstreamsWordsAboutOurCredentialAreNotPassedOn(t *testing.T) {
 		p := d.Pools["llm"]
 		p.Credential = &policy.Credential{Env: "UPSTREAM_KEY"}
 		d.Pools["llm"] = p
-	}, func(b *bench) {
+	}, func(t *testing.T, b *bench) {
 		a := b.chat(plainBody)
 		require.Equal(t, http.StatusBadGateway, a.status)
 		require.Equal(t, policy.OutcomeUpstreamMisconfigured, a.outcome())
@@ -182,7 +182,7 @@ func TestC45_ThrottledEndpointIsLeftAloneForAsLongAsItAsked(t *testing.T) {
 	}
 	inBubble(t, map[string]http.HandlerFunc{
 		"one": counted(&first, throttle), "two": counted(&second, jsonAnswer(http.StatusOK, goodAnswer)),
-	}, nil, func(b *bench) {
+	}, nil, func(t *testing.T, b *bench) {
 		for range 10 {
 			b.chat(plainBody)
 		}
@@ -194,7 +194,7 @@ func TestC45_ThrottledEndpointIsLeftAloneForAsLongAsItAsked(t *testing.T) {
 		}
 		require.EqualValues(t, 2, first.Load())
 	})
-	inBubble(t, only(throttle), nil, func(b *bench) {
+	inBubble(t, only(throttle), nil, func(t *testing.T, b *bench) {
 		require.Equal(t, "7", b.chat(plainBody).header.Get("Retry-After"))
 		pass(3 * time.Second)
 		a := b.chat(plainBody)
@@ -209,7 +209,7 @@ func TestC45_ClientFaultInHalfOpenDecidesNothing(t *testing.T) {
 	var status atomic.Int64
 	status.Store(http.StatusInternalServerError)
 	up := func(w http.ResponseWriter, r *http.Request) { jsonAnswer(int(status.Load()), goodAnswer)(w, r) }
-	inBubble(t, only(up), nil, func(b *bench) {
+	inBubble(t, only(up), nil, func(t *testing.T, b *bench) {
 		for range 5 {
 			b.chat(plainBody)
 		}
@@ -230,7 +230,7 @@ func TestC45_ClientFaultInHalfOpenDecidesNothing(t *testing.T) {
 
 func TestC61_OwnRefusalsCarryRetryAfter(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusInternalServerError, `{}`)), nil, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusInternalServerError, `{}`)), nil, func(t *testing.T, b *bench) {
 		for range 5 {
 			b.chat(plainBody)
 		}
@@ -254,7 +254,7 @@ func TestC61_OwnRefusalsCarryRetryAfter(t *testing.T) {
 			{"nothing at all", policy.Limit{RequestsPerSecond: 0, Burst: 1}, "3600"},
 		}
 		for _, tt := range tests {
-			inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) { d.Limits.Global = &tt.limit }, func(b *bench) {
+			inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) { d.Limits.Global = &tt.limit }, func(t *testing.T, b *bench) {
 				b.chat(plainBody)
 				a := b.chat(plainBody)
 				require.Equal(b.t, http.StatusTooManyRequests, a.status, tt.name)
@@ -267,7 +267,7 @@ func TestC61_OwnRefusalsCarryRetryAfter(t *testing.T) {
 	})
 	t.Run("limit of a lease", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(b *bench) {
+		inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(t *testing.T, b *bench) {
 			b.apply(policy.Override{
 				ID: "x", Path: policy.GlobalLimitPath, Value: []byte(`{"requests_per_second":0}`),
 				Owner: "alice", Reason: "flood", Expires: time.Now().Add(90 * time.Second),
@@ -283,7 +283,7 @@ func TestC62_NoEndpointIs503(t *testing.T) {
 		d.Pools["llm"].Endpoints["one"] = policy.Endpoint{URL: "http://one", Drained: true}
 	}
 	var calls atomic.Int64
-	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodAnswer))), drain, func(b *bench) {
+	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodAnswer))), drain, func(t *testing.T, b *bench) {
 		a := b.chat(plainBody)
 		require.Equal(t, http.StatusServiceUnavailable, a.status)
 		require.Equal(t, policy.OutcomeNoEndpoint, a.outcome())
@@ -300,7 +300,7 @@ func TestC77_CallsNeverMadeUseNothingUp(t *testing.T) {
 		alpha.Limit = &policy.Limit{RequestsPerSecond: 0.001, Burst: 2}
 		d.Tenants["alpha"] = alpha
 	}
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), limits, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), limits, func(t *testing.T, b *bench) {
 		trip := policy.Override{
 			ID: "x", Path: policy.BreakerForcedPath("llm"), Value: []byte(`"open"`),
 			Owner: "alice", Reason: "test", Expires: time.Now().Add(time.Hour),
@@ -330,7 +330,7 @@ func TestConnectFailureIsRetriedOnceElsewhere(t *testing.T) {
 		var calls atomic.Int64
 		inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodAnswer))), func(d *policy.Document) {
 			d.Pools["llm"].Endpoints["dead"] = policy.Endpoint{URL: "http://dead"}
-		}, func(b *bench) {
+		}, func(t *testing.T, b *bench) {
 			for range 6 {
 				a := b.chat(plainBody)
 				require.Equal(t, policy.OutcomeOK, a.outcome())
@@ -342,7 +342,7 @@ func TestConnectFailureIsRetriedOnceElsewhere(t *testing.T) {
 		t.Parallel()
 		inBubble(t, nil, func(d *policy.Document) {
 			d.Pools["llm"].Endpoints["dead"] = policy.Endpoint{URL: "http://dead"}
-		}, func(b *bench) {
+		}, func(t *testing.T, b *bench) {
 			a := b.chat(plainBody)
 			require.Equal(t, http.StatusBadGateway, a.status)
 			require.Equal(t, policy.OutcomeUpstreamUnreachable, a.outcome())
@@ -367,7 +367,7 @@ func TestUpstreamAnswersPassUnchanged(t *testing.T) {
 				if status != http.StatusNoContent && status != http.StatusNotModified {
 					_, _ = io.WriteString(w, `{"a":1}`)
 				}
-			}), nil, func(b *bench) {
+			}), nil, func(t *testing.T, b *bench) {
 				a := b.chat(plainBody)
 				require.Equal(t, status, a.status)
 				require.Equal(t, "yes", a.header.Get("X-Upstream"))
@@ -382,7 +382,7 @@ func TestUpstreamAnswersPassUnchanged(t *testing.T) {
 	}
 	t.Run("HEAD", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, only(jsonAnswer(http.StatusOK, "")), nil, func(b *bench) {
+		inBubble(t, only(jsonAnswer(http.StatusOK, "")), nil, func(t *testing.T, b *bench) {
 			a := b.do(b.request(http.MethodHead, "/v1/models", ""))
 			require.Equal(t, http.StatusOK, a.status)
 			require.Equal(t, policy.OutcomeOK, a.outcome())
@@ -391,7 +391,7 @@ func TestUpstreamAnswersPassUnchanged(t *testing.T) {
 	t.Run("longer than the buffer", func(t *testing.T) {
 		t.Parallel()
 		long := `{"data":"` + strings.Repeat("x", 300_000) + `"}`
-		inBubble(t, only(jsonAnswer(http.StatusOK, long)), nil, func(b *bench) {
+		inBubble(t, only(jsonAnswer(http.StatusOK, long)), nil, func(t *testing.T, b *bench) {
 			a := b.chat(plainBody)
 			require.NoError(t, a.err)
 			require.Equal(t, long, a.body)
@@ -408,7 +408,7 @@ func TestUpstreamAnswersPassUnchanged(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "br")
 			_, _ = w.Write([]byte{1, 2, 3})
-		}), nil, func(b *bench) {
+		}), nil, func(t *testing.T, b *bench) {
 			r := b.request(http.MethodPost, chatPath, plainBody)
 			r.Header.Set("Accept-Encoding", "gzip, br, zstd")
 			a := b.do(r)

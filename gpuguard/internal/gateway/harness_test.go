@@ -110,12 +110,12 @@ type bench struct {
 }
 
 // inBubble runs a test with its own time over an in-process network.
-func inBubble(t *testing.T, upstreams map[string]http.HandlerFunc, change func(*policy.Document), test func(*bench)) {
+func inBubble(t *testing.T, upstreams map[string]http.HandlerFunc, change func(*policy.Document), test func(*testing.T, *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, upstreams, change)
 		defer b.close()
-		test(b)
+		test(t, b)
 	})
 }
 

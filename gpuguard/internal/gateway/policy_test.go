@@ -76,7 +76,7 @@ func TestRemovedNamesLeaveNoState(t *testing.T) {
 		d.Dependencies["other"] = policy.Dependency{}
 		d.Pools["other"] = policy.Pool{Dependency: "other", Endpoints: d.Pools["llm"].Endpoints}
 		d.Routes["other"] = policy.Route{Match: policy.Match{PathPrefix: "/other"}, Pool: "other", Limit: &policy.Limit{RequestsPerSecond: 5}}
-	}, func(b *bench) {
+	}, func(t *testing.T, b *bench) {
 		require.Contains(t, b.gateway.State().Breakers, "other")
 		require.Contains(t, b.gateway.State().Limits, policy.RouteLimitPath("other"))
 		delete(b.document.Dependencies, "other")
@@ -96,7 +96,7 @@ func TestCallerWhoDoesNotReadIsCutOff(t *testing.T) {
 		}
 		events(w, done)
 	}
-	inBubble(t, only(flood), nil, func(b *bench) {
+	inBubble(t, only(flood), nil, func(t *testing.T, b *bench) {
 		conn, err := b.net.dial(b.t.Context(), "", "gateway:80")
 		require.NoError(b.t, err)
 		defer conn.Close()
@@ -121,7 +121,7 @@ func TestTooLargeBodyIsRefusedBeforeItIsSent(t *testing.T) {
 		r := d.Routes["chat"]
 		r.MaxBodyBytes = 10
 		d.Routes["chat"] = r
-	}, func(b *bench) {
+	}, func(t *testing.T, b *bench) {
 		head := "POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nX-Api-Key: " + key + "\r\nExpect: 100-continue\r\n"
 		require.Equal(t, http.StatusRequestEntityTooLarge, raw(b, head+"Content-Length: 11\r\n\r\n"))
 		require.Equal(t, http.StatusContinue, raw(b, head+"Content-Length: 2\r\n\r\n"))

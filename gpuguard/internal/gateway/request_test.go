@@ -50,7 +50,7 @@ func TestAuthentication(t *testing.T) {
 				h := r.Header.Clone()
 				seen.Store(&h)
 				jsonAnswer(http.StatusOK, goodAnswer)(w, r)
-			}), optional, func(b *bench) {
+			}), optional, func(t *testing.T, b *bench) {
 				r := b.request(http.MethodPost, tt.path, plainBody)
 				r.Header.Del("Authorization")
 				maps.Copy(r.Header, tt.header)
@@ -76,7 +76,7 @@ func TestR34_CallersWordAboutThemselvesIsDropped(t *testing.T) {
 	inBubble(t, only(func(w http.ResponseWriter, r *http.Request) {
 		seen.Store(r.Clone(context.Background()))
 		jsonAnswer(http.StatusOK, goodAnswer)(w, r)
-	}), nil, func(b *bench) {
+	}), nil, func(t *testing.T, b *bench) {
 		r := b.request(http.MethodPost, chatPath+"?beta=true", plainBody)
 		for _, name := range []string{
 			"X-Forwarded-For", "X-Forwarded-Host", "Forwarded", "X-Real-Ip", "X-Tenant-Id", "X-Tenant-Class",
@@ -106,7 +106,7 @@ func TestR34_CallersWordAboutThemselvesIsDropped(t *testing.T) {
 func TestR36_PathsThatCouldMeanAnotherPathAreRefused(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
-	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodAnswer))), nil, func(b *bench) {
+	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodAnswer))), nil, func(t *testing.T, b *bench) {
 		for _, path := range []string{
 			"/v1/../admin", "/v1/%2e%2e/admin", "/v1/%2e%2e%2fadmin", "//admin", "/v1//chat", "/v1/./chat", "/v1/a%00b",
 			"/v1/..", "/v1/%5c..%5cadmin", "/v1/%252e%252e/admin", "/v1/%0d%0aX",
@@ -139,7 +139,7 @@ func raw(b *bench, text string) int {
 func TestR33_RequestFraming(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
-	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodAnswer))), nil, func(b *bench) {
+	inBubble(t, only(counted(&calls, jsonAnswer(http.StatusOK, goodAnswer))), nil, func(t *testing.T, b *bench) {
 		auth := "Authorization: Bearer " + key + "\r\n"
 		require.Equal(t, http.StatusMethodNotAllowed, raw(b, "CONNECT one:80 HTTP/1.1\r\nHost: one:80\r\n"+auth+"\r\n"))
 		require.Equal(t, http.StatusBadRequest, raw(b, "POST "+chatPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n"+auth+"\r\nab"))
@@ -158,7 +158,7 @@ func TestMethodsAndLongestPrefix(t *testing.T) {
 		d.Routes["models"] = policy.Route{Match: policy.Match{PathPrefix: "/v1/models", Methods: []string{"GET"}}, Pool: "llm"}
 		d.Routes["files"] = policy.Route{Match: policy.Match{PathPrefix: "/files", Methods: []string{"GET", "PUT"}}, Pool: "llm"}
 	}
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), routes, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), routes, func(t *testing.T, b *bench) {
 		b.do(b.request(http.MethodGet, "/v1/models/x", ""))
 		require.Contains(t, b.log.String(), `"route":"models"`)
 		b.do(b.request(http.MethodPost, "/v1/models/x", "{}"))
@@ -183,7 +183,7 @@ func TestC58_BodySizes(t *testing.T) {
 		r := d.Routes["chat"]
 		r.MaxBodyBytes = limit
 		d.Routes["chat"] = r
-	}, func(b *bench) {
+	}, func(t *testing.T, b *bench) {
 		for _, size := range []int{0, 1, 32_768, 32_769, 65_536, 65_537, 1_014_506, limit, limit + 1} {
 			body := bytes.Repeat([]byte("p"), size)
 			for _, chunked := range []bool{false, true} {
@@ -212,7 +212,7 @@ func TestC58_BodySizes(t *testing.T) {
 
 func TestSlowBodyIsGivenUp(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(t *testing.T, b *bench) {
 		began := time.Now()
 		status := raw(b, "POST "+chatPath+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer "+key+"\r\n\r\n{")
 		require.Equal(t, http.StatusRequestTimeout, status)
@@ -223,7 +223,7 @@ func TestSlowBodyIsGivenUp(t *testing.T) {
 
 func TestBadTimeoutHeader(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(t *testing.T, b *bench) {
 		for _, v := range []string{"soon", "0", "-1", "NaN", "Inf", "1e400", "5s"} {
 			r := b.request(http.MethodPost, chatPath, plainBody)
 			r.Header.Set("X-Request-Timeout", v)
@@ -238,9 +238,9 @@ func TestBadTimeoutHeader(t *testing.T) {
 
 func TestOneLineAndOneOutcomePerRequest(t *testing.T) {
 	t.Parallel()
-	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(b *bench) {
+	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), nil, func(t *testing.T, b *bench) {
 		b.chat(`{"messages":[{"content":"a secret prompt"}]}`)
-		b.do(b.request(http.MethodGet, "/nowhere?token=abc", ""))
+		b.do(b.request(http.MethodGet, "/nowhere?token=canary-query", ""))
 		r := b.request(http.MethodPost, chatPath, plainBody)
 		r.Header.Set("Authorization", "Bearer wrong-key")
 		b.do(r)
@@ -250,7 +250,7 @@ func TestOneLineAndOneOutcomePerRequest(t *testing.T) {
 		require.Contains(t, lines[0], `"tenant":"alpha","class":"vip"`)
 		require.Contains(t, lines[1], `"outcome":"no_route"`)
 		require.Contains(t, lines[2], `"outcome":"unauthenticated"`)
-		for _, secret := range []string{"secret prompt", "abc", "wrong-key", key} {
+		for _, secret := range []string{"secret prompt", "canary-query", "wrong-key", key} {
 			require.NotContains(t, b.log.String(), secret)
 		}
 		total := int64(0)

@@ -39,7 +39,7 @@ func TestC51_EveryEndingGivesBackWhatItTook(t *testing.T) {
 		dep := d.Dependencies["llm"]
 		dep.Breaker.Disabled = true
 		d.Dependencies["llm"] = dep
-	}, func(b *bench) {
+	}, func(t *testing.T, b *bench) {
 		call := func(path, body string, patience time.Duration) {
 			ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 			defer cancel()
@@ -99,7 +99,7 @@ func TestC72_OnlyTheProbesReachASickUpstream(t *testing.T) {
 		pass(2 * time.Second)
 		w.WriteHeader(http.StatusInternalServerError)
 	}
-	inBubble(t, only(sick), nil, func(b *bench) {
+	inBubble(t, only(sick), nil, func(t *testing.T, b *bench) {
 		for range 5 {
 			b.chat(plainBody)
 		}
@@ -131,7 +131,7 @@ func TestC75_LoweredLimitHoldsAtOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) {
 		d.Limits.Global = &policy.Limit{RequestsPerSecond: 2000, Burst: 2000}
-	}, func(b *bench) {
+	}, func(t *testing.T, b *bench) {
 		pass(2 * time.Second)
 		b.apply(policy.Override{
 			ID: "x", Path: policy.GlobalLimitPath, Value: []byte(`{"requests_per_second":500,"burst":50}`),
@@ -139,11 +139,11 @@ func TestC75_LoweredLimitHoldsAtOnce(t *testing.T) {
 		})
 		require.Equal(t, policy.Limit{RequestsPerSecond: 500, Burst: 50}, b.gateway.State().Limits[policy.GlobalLimitPath])
 		passed := 0
-		for range 800 { // over one second
+		for range 600 { // over one second
 			if b.chat(plainBody).outcome() == policy.OutcomeOK {
 				passed++
 			}
-			pass(1250 * time.Microsecond)
+			pass(time.Second / 600)
 		}
 		require.LessOrEqual(t, passed, 550)
 		require.GreaterOrEqual(t, passed, 540)
@@ -154,7 +154,7 @@ func TestLimitsAreDividedByTheLiveGateways(t *testing.T) {
 	t.Parallel()
 	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) {
 		d.Limits.Global = &policy.Limit{RequestsPerSecond: 100, Burst: 40}
-	}, func(b *bench) {
+	}, func(t *testing.T, b *bench) {
 		require.NoError(t, b.gateway.Apply(policy.Effective{Document: b.document}, 4))
 		require.Equal(t, policy.Limit{RequestsPerSecond: 25, Burst: 10}, b.gateway.State().Limits[policy.GlobalLimitPath])
 		passed := 0
@@ -172,7 +172,7 @@ func TestStateLivesOnAcrossSwaps(t *testing.T) {
 	t.Parallel()
 	inBubble(t, only(jsonAnswer(http.StatusInternalServerError, "{}")), func(d *policy.Document) {
 		d.Limits.Global = &policy.Limit{RequestsPerSecond: 0.001, Burst: 10}
-	}, func(b *bench) {
+	}, func(t *testing.T, b *bench) {
 		for range 4 {
 			b.chat(plainBody)
 			b.apply()

@@ -26,7 +26,7 @@ func TestC40_HealthyStreamIsNotCutByTheTotalLimit(t *testing.T) {
 		}
 		events(w, done)
 	}
-	inBubble(t, only(slow), nil, func(b *bench) {
+	inBubble(t, only(slow), nil, func(t *testing.T, b *bench) {
 		began := time.Now()
 		a := b.chat(streamBody)
 		require.NoError(t, a.err)
@@ -49,7 +49,7 @@ func TestC40_TotalLimitEndsARequestThatIsNoStream(t *testing.T) {
 			w.(http.Flusher).Flush()
 		}
 	}
-	inBubble(t, only(slow), nil, func(b *bench) {
+	inBubble(t, only(slow), nil, func(t *testing.T, b *bench) {
 		began := time.Now()
 		a := b.chat(plainBody)
 		require.Equal(t, http.StatusGatewayTimeout, a.status)
@@ -68,7 +68,7 @@ func TestStreamTotalCapsAStream(t *testing.T) {
 			pass(time.Second)
 		}
 	}
-	inBubble(t, only(endless), nil, func(b *bench) {
+	inBubble(t, only(endless), nil, func(t *testing.T, b *bench) {
 		began := time.Now()
 		a := b.chat(streamBody)
 		require.Error(t, a.err, "the caller must see a cut")
@@ -90,7 +90,7 @@ func TestFirstByteAndIdleLimits(t *testing.T) {
 	}
 	t.Run("no header", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, only(silent()), nil, func(b *bench) {
+		inBubble(t, only(silent()), nil, func(t *testing.T, b *bench) {
 			began := time.Now()
 			a := b.chat(streamBody)
 			require.Equal(t, http.StatusGatewayTimeout, a.status)
@@ -100,7 +100,7 @@ func TestFirstByteAndIdleLimits(t *testing.T) {
 	})
 	t.Run("header without a byte", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, only(silent("")), nil, func(b *bench) {
+		inBubble(t, only(silent("")), nil, func(t *testing.T, b *bench) {
 			a := b.chat(streamBody)
 			require.Equal(t, http.StatusGatewayTimeout, a.status)
 			require.Equal(t, policy.OutcomeTimeoutFirstByte, a.outcome())
@@ -108,7 +108,7 @@ func TestFirstByteAndIdleLimits(t *testing.T) {
 	})
 	t.Run("silence after an event", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, only(silent(chunk)), nil, func(b *bench) {
+		inBubble(t, only(silent(chunk)), nil, func(t *testing.T, b *bench) {
 			began := time.Now()
 			a := b.chat(streamBody)
 			require.Equal(t, http.StatusOK, a.status)
@@ -120,7 +120,7 @@ func TestFirstByteAndIdleLimits(t *testing.T) {
 	})
 	t.Run("silence after the end mark", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, only(silent(chunk, done)), nil, func(b *bench) {
+		inBubble(t, only(silent(chunk, done)), nil, func(t *testing.T, b *bench) {
 			a := b.chat(streamBody)
 			require.NoError(t, a.err, "all of the answer was delivered")
 			require.Equal(t, policy.OutcomeOK, a.outcome())
@@ -164,7 +164,7 @@ func TestC43_CallersOwnTimeoutIsNoFailure(t *testing.T) {
 	for name, call := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, only(slow), nil, func(b *bench) {
+			inBubble(t, only(slow), nil, func(t *testing.T, b *bench) {
 				for range calls {
 					call(b)
 					pass(150 * time.Millisecond)
@@ -185,7 +185,7 @@ func TestCallersDeadlineExtendsNothing(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
 	}
-	inBubble(t, only(hang), nil, func(b *bench) {
+	inBubble(t, only(hang), nil, func(t *testing.T, b *bench) {
 		r := b.request(http.MethodPost, chatPath, plainBody)
 		r.Header.Set("X-Request-Timeout", "3600")
 		began := time.Now()
@@ -212,7 +212,7 @@ func TestC49_BytesPassUnchangedInEverySplit(t *testing.T) {
 	for name, parts := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, only(eventAnswer(parts...)), nil, func(b *bench) {
+			inBubble(t, only(eventAnswer(parts...)), nil, func(t *testing.T, b *bench) {
 				a := b.chat(streamBody)
 				require.NoError(t, a.err)
 				require.Equal(t, strings.Join(parts, ""), a.body)
@@ -272,7 +272,7 @@ func TestR30_UpstreamCutStaysVisible(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubble(t, only(upstream), nil, func(b *bench) {
+			inBubble(t, only(upstream), nil, func(t *testing.T, b *bench) {
 				a := b.chat(streamBody)
 				require.Equal(t, http.StatusOK, a.status)
 				require.Equal(t, strings.Repeat(chunk, 3), a.body)
@@ -284,7 +284,7 @@ func TestR30_UpstreamCutStaysVisible(t *testing.T) {
 	}
 	t.Run("before the first byte", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, only(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), nil, func(b *bench) {
+		inBubble(t, only(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), nil, func(t *testing.T, b *bench) {
 			a := b.chat(streamBody)
 			require.Equal(t, http.StatusBadGateway, a.status)
 			require.Equal(t, policy.OutcomeUpstreamCut, a.outcome())
@@ -296,7 +296,7 @@ func TestR30_UpstreamCutStaysVisible(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"choices":[`)
-		}), nil, func(b *bench) {
+		}), nil, func(t *testing.T, b *bench) {
 			a := b.chat(plainBody)
 			require.Equal(t, http.StatusBadGateway, a.status, "nothing was sent yet")
 			require.Equal(t, policy.OutcomeUpstreamCut, a.outcome())
@@ -307,7 +307,7 @@ func TestR30_UpstreamCutStaysVisible(t *testing.T) {
 		inBubble(t, only(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"data":"`+strings.Repeat("x", 100_000)) // ends cleanly, not whole
-		}), nil, func(b *bench) {
+		}), nil, func(t *testing.T, b *bench) {
 			a := b.chat(plainBody)
 			require.Equal(t, http.StatusOK, a.status)
 			require.ErrorIs(t, a.err, io.ErrUnexpectedEOF)
@@ -325,7 +325,7 @@ func TestC56_NoSecondCallOnceAByteWasSent(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}),
 		"two": counted(&second, eventAnswer(chunk, done)),
-	}, nil, func(b *bench) {
+	}, nil, func(t *testing.T, b *bench) {
 		for range 2 { // endpoints take turns
 			_ = b.chat(streamBody)
 		}
@@ -347,7 +347,7 @@ func TestUpstreamIsCancelledWhenTheCallerLeaves(t *testing.T) {
 				}
 				<-r.Context().Done()
 				gone <- time.Now()
-			}), nil, func(b *bench) {
+			}), nil, func(t *testing.T, b *bench) {
 				ctx, cancel := context.WithTimeout(b.t.Context(), time.Second)
 				defer cancel()
 				began := time.Now()
