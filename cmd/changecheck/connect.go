@@ -73,12 +73,7 @@ func fetch[T any](ctx context.Context, c *conn, call func() (*http.Response, err
 				break
 			}
 		}
-		resp, err := call()
-		if err != nil {
-			last = exitf(exitUnreachable, "cannot reach the server: %w", redact(err))
-			continue
-		}
-		v, again, err := decode[T](resp)
+		v, again, err := attempt[T](call)
 		if !again {
 			return v, err
 		}
@@ -90,8 +85,12 @@ func fetch[T any](ctx context.Context, c *conn, call func() (*http.Response, err
 	return nil, last
 }
 
-// decode reads one answer; again says that asking once more may help.
-func decode[T any](resp *http.Response) (v *T, again bool, err error) {
+// attempt makes one call; again says that asking once more may help.
+func attempt[T any](call func() (*http.Response, error)) (v *T, again bool, err error) {
+	resp, err := call()
+	if err != nil {
+		return nil, true, exitf(exitUnreachable, "cannot reach the server: %w", redact(err))
+	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
@@ -139,8 +138,7 @@ func problemError(status int, body []byte) error {
 
 // redact drops the URL from transport errors: a proxy's password may stand in it.
 func redact(err error) error {
-	var ue *url.Error
-	if errors.As(err, &ue) {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
 		return ue.Err
 	}
 	return err

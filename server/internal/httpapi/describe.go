@@ -107,8 +107,7 @@ func (a *handlers) keepRaw(c *gin.Context) {
 
 // describedError turns the validator's errors into field errors without its long schema dumps.
 func describedError(err error) error {
-	var tooBig *http.MaxBytesError
-	if errors.As(err, &tooBig) {
+	if tooBig, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge(tooBig.Limit)
 	}
 	if strings.Contains(err.Error(), "request body too large") {
@@ -120,48 +119,42 @@ func describedError(err error) error {
 }
 
 func collect(err error, where string, out *requestError) {
-	var multi openapi3.MultiError
-	var req *openapi3filter.RequestError
-	var schema *openapi3.SchemaError
-	switch {
-	case asMulti(err, &multi):
-		for _, e := range multi {
-			collect(e, where, out)
+	// The lists and wrappers are unpacked one by one, so that each problem keeps its place.
+	switch e := err.(type) { //nolint:errorlint // errors.As would jump over a list to its first member
+	case openapi3.MultiError:
+		for _, inner := range e {
+			collect(inner, where, out)
 		}
-	case errors.As(err, &req) && error(req) == err:
-		if req.Parameter != nil {
-			where = req.Parameter.Name
+	case *openapi3filter.RequestError:
+		if e.Parameter != nil {
+			where = e.Parameter.Name
 		}
-		if req.Err == nil {
-			out.add(where, req.Reason)
+		if e.Err == nil {
+			out.add(where, e.Reason)
 			return
 		}
-		collect(req.Err, where, out)
-	case errors.As(err, &schema):
-		path := strings.Join(schema.JSONPointer(), ".")
+		collect(e.Err, where, out)
+	case *openapi3.SchemaError:
+		path := strings.Join(e.JSONPointer(), ".")
 		if path == "" {
 			path = where
 		}
-		if name := unsupported.FindStringSubmatch(schema.Reason); name != nil {
+		if name := unsupported.FindStringSubmatch(e.Reason); name != nil {
 			out.add(strings.TrimPrefix(path+"."+name[1], "."), "is not a field of this request")
 			return
 		}
-		out.add(path, schema.Reason)
+		out.add(path, e.Reason)
 	default:
+		if parse, ok := errors.AsType[*openapi3filter.ParseError](err); ok && parse.Reason != "" {
+			out.add(where, firstLine(parse.Error()))
+			return
+		}
 		out.add(where, firstLine(err.Error()))
 	}
 }
 
 // unsupported is how the validator names a field that is not described.
 var unsupported = regexp.MustCompile(`^property "(.+)" is unsupported$`)
-
-func asMulti(err error, target *openapi3.MultiError) bool {
-	m, ok := err.(openapi3.MultiError) //nolint:errorlint // only the outermost list; inner ones keep their place
-	if ok {
-		*target = m
-	}
-	return ok
-}
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

@@ -104,8 +104,7 @@ func tooLarge(limit int64) error {
 
 // classify finds the answer to an error; ok is false for what nobody foresaw.
 func classify(err error) (problem, bool) {
-	var req *requestError
-	if errors.As(err, &req) {
+	if req, ok := errors.AsType[*requestError](err); ok {
 		p := problem{status: http.StatusBadRequest, kind: "invalid", title: "Invalid request", fields: req.fields}
 		if req.status != 0 {
 			p.status, p.kind, p.title = req.status, "too-large", req.title
@@ -115,8 +114,7 @@ func classify(err error) (problem, bool) {
 	for _, row := range problems {
 		if errors.Is(err, row.err) {
 			p := row.problem
-			var fields strict.Errors
-			if errors.As(err, &fields) {
+			if fields, ok := errors.AsType[strict.Errors](err); ok {
 				p.fields = fields
 			} else if detail := err.Error(); detail != row.err.Error() {
 				p.detail = detail

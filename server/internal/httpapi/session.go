@@ -19,7 +19,7 @@ func (a *handlers) cookieName() string {
 }
 
 func (a *handlers) cookie(value string, maxAge int) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Secure follows the public address: plain http is for loopback alone
 		Name: a.cookieName(), Value: value, Path: "/", MaxAge: maxAge,
 		HttpOnly: true, Secure: a.PublicURL.Scheme == "https", SameSite: http.SameSiteStrictMode,
 	}

@@ -106,7 +106,7 @@ func (p policyStream) VisitStreamPolicyResponse(w http.ResponseWriter) error {
 			err = out.comment()
 		}
 		if err != nil {
-			return nil //nolint:nilerr // the gateway left; it comes back by itself
+			return nil // the gateway left; it comes back by itself
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (e eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	out := newSSE(w)
 	seen, err := e.resume(out)
 	if err != nil {
-		return nil //nolint:nilerr // the console left
+		return nil // the console left
 	}
 	tick := time.NewTicker(keepAlive)
 	defer tick.Stop()
