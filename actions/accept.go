@@ -126,7 +126,6 @@ func (e *Engine) insert(ctx context.Context, run Run, spec Spec) (Run, error) {
 	case first != nil:
 		return duplicate(first, requestOf(run), nil)
 	case !allowed:
-		run.ID = ""
 		return Run{}, e.deny(ctx, run, run.Requester, forbidden(run.Requester, "run", spec))
 	}
 	e.metrics.saw(run, EventAccepted)
@@ -161,8 +160,8 @@ func duplicate(first *Run, req Request, err error) (Run, error) {
 
 // deny audits a refusal in a transaction of its own and returns its cause.
 func (e *Engine) deny(ctx context.Context, run Run, actor Actor, cause error) error {
-	if run.Status == "" {
-		run.ID = "" // it never came to be
+	if run.Version == 0 {
+		run.ID, run.Status = "", "" // it never came to be
 	}
 	err := e.store.InTx(ctx, func(tx Tx) error {
 		return tx.RecordEvent(Event{

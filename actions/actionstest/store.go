@@ -267,7 +267,7 @@ func (s *Store) signal() {
 	}
 }
 
-// Wake is signalled after each commit and each move of a gateway.
+// Wake is signalled after commits of runs that are due and moves of gateways.
 func (s *Store) Wake() <-chan struct{} { return s.wake }
 
 // View runs fn on the state as it is.
@@ -295,14 +295,17 @@ func (s *Store) InTx(ctx context.Context, fn func(actions.Tx) error) error {
 		return err
 	}
 	copied := s.state.clone()
-	if err := fn(&tx{store: s, state: &copied}); err != nil {
+	t := &tx{store: s, state: &copied}
+	if err := fn(t); err != nil {
 		return err
 	}
 	if err := s.fails("commit"); err != nil {
 		return err
 	}
 	s.state = copied
-	s.signal()
+	if t.moved {
+		s.signal()
+	}
 	return s.fails("committed")
 }
 
@@ -319,6 +322,8 @@ type tx struct {
 	store    *Store
 	state    *state
 	readOnly bool
+	// moved says that a run may be able to move on after the commit.
+	moved bool
 }
 
 var errReadOnly = errors.New("actionstest: written in a View")
@@ -348,7 +353,7 @@ func (t *tx) InsertRun(r *actions.Run) error {
 	if _, err := t.RunByKey(r.Key); err == nil {
 		return actions.ErrDuplicate
 	}
-	r.Version = 1
+	r.Version, t.moved = 1, true
 	t.state.runs[r.ID] = *r
 	return nil
 }
@@ -378,6 +383,7 @@ func (t *tx) SaveRun(r *actions.Run) error {
 		return actions.ErrStale
 	}
 	r.Version++
+	t.moved = !r.NextAt.IsZero() && !r.NextAt.After(t.Now())
 	t.state.runs[r.ID] = *r
 	return nil
 }
