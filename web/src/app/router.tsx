@@ -1,0 +1,89 @@
+import { Anchor, Text, Title } from "@mantine/core";
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  Link,
+  type RouterHistory,
+} from "@tanstack/react-router";
+import { ChangePage } from "../pages/changes/ChangePage";
+import { IncidentPage } from "../pages/incidents/IncidentPage";
+import { LinkSlackPage } from "../pages/login/LinkSlackPage";
+import { LoginPage } from "../pages/login/LoginPage";
+import { OverviewPage } from "../pages/overview/OverviewPage";
+import { Problem } from "../ui/Problem";
+import { Shell } from "./Shell";
+
+function searchCode(search: Record<string, unknown>): { code?: string } {
+  // Codes of digits alone are read as numbers.
+  const { code } = search;
+  return typeof code === "string" || typeof code === "number" ? { code: String(code) } : {};
+}
+
+const root = createRootRoute({
+  notFoundComponent: NotFound,
+  errorComponent: ({ error }) => <Problem error={error} />,
+});
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  validateSearch: searchCode,
+  component: LoginPage,
+});
+
+const linkSlack = createRoute({
+  getParentRoute: () => root,
+  path: "/link/slack",
+  validateSearch: searchCode,
+  component: LinkSlackPage,
+});
+
+/** Everything that needs a login sits under this route. */
+const app = createRoute({ getParentRoute: () => root, id: "app", component: Shell });
+
+const overview = createRoute({ getParentRoute: () => app, path: "/", component: OverviewPage });
+
+const incident = createRoute({
+  getParentRoute: () => app,
+  path: "/incidents/$id",
+  component: IncidentPage,
+});
+
+const change = createRoute({
+  getParentRoute: () => app,
+  path: "/changes/$id",
+  component: ChangePage,
+});
+
+const tree = root.addChildren([login, linkSlack, app.addChildren([overview, incident, change])]);
+
+function NotFound() {
+  return (
+    <main style={{ padding: 32 }}>
+      <Title order={1} size="h3">
+        There is no such page
+      </Title>
+      <Text>
+        <Anchor component={Link} to="/">
+          Go to the overview
+        </Anchor>
+      </Text>
+    </main>
+  );
+}
+
+export function newRouter(history?: RouterHistory) {
+  return createRouter({
+    routeTree: tree,
+    defaultPreload: false,
+    scrollRestoration: true,
+    ...(history && { history }),
+  });
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof newRouter>;
+  }
+}

@@ -1,0 +1,16 @@
+import "@mantine/core/styles.css";
+import "./app/tokens.css";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./app/App";
+import { newQueryClient } from "./app/queryClient";
+import { newRouter } from "./app/router";
+
+const container = document.getElementById("root");
+if (!container) throw new Error("index.html has no element with the id root");
+
+createRoot(container).render(
+  <StrictMode>
+    <App router={newRouter()} queries={newQueryClient()} />
+  </StrictMode>,
+);
