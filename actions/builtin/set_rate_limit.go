@@ -115,7 +115,7 @@ func (setRateLimit) Verify(_ context.Context, run actions.Run, snap actions.Snap
 	if len(wrong) == 0 && sum > rate*tolerance {
 		wrong = append(wrong, fmt.Sprintf("%s allow %s requests/s together, more than %s", count(len(r.current), "gateway"), figure(sum), figure(rate)))
 	}
-	return r.verdict(wrong, fmt.Sprintf("%s %s requests/s on %s together", enforcing(len(r.current)), figure(sum), target.text())), nil
+	return r.verdict(wrong, fmt.Sprintf("%s %s requests/s on %s", enforcing(len(r.current)), figure(sum), target.text())), nil
 }
 
 // tolerance is for the rounding of shares.
