@@ -113,8 +113,8 @@ func (i *Intake) accept(ctx context.Context, n Notification) (Receipt, error) {
 			receipt, err = take(tx, n, groups)
 			return err
 		})
-		var again *relockError
-		if !errors.As(err, &again) {
+		again, ok := errors.AsType[*relockError](err)
+		if !ok {
 			return receipt, err
 		}
 		groups = append(groups, again.groups...)

@@ -108,12 +108,10 @@ func depth(body []byte) int {
 }
 
 func jsonProblem(err error) string {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("is not JSON at byte %d: %s", syntax.Offset, syntax.Error())
 	}
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Sprintf("is a JSON %s, want %s", kind.Value, jsonKind(kind.Type.Kind().String()))
 	}
 	return "is not JSON"
