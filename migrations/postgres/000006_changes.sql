@@ -29,7 +29,9 @@ CREATE TABLE changes (
 CREATE INDEX changes_window ON changes (environment, ends_at, starts_at);
 CREATE INDEX changes_newest ON changes (created_at, id);
 CREATE INDEX changes_run ON changes (run_id, service, environment);
-CREATE INDEX changes_lapsing ON changes (status) WHERE status IN ('held', 'claimed');
+CREATE INDEX changes_held ON changes (confirm_by) WHERE status = 'held';
+CREATE INDEX changes_claimed ON changes (claimed_until) WHERE status = 'claimed';
+CREATE INDEX changes_running ON changes (environment) WHERE status = 'running';
 CREATE UNIQUE INDEX changes_action_run ON changes (action_run_id) WHERE action_run_id <> '';
 
 -- Guarded reservations. Exclusive holds take the lane [0,), a shared hold takes

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"gorm.io/gorm"
@@ -89,7 +90,6 @@ func (tx *Tx) Audit(e audit.Entry) error {
 	if err := tx.create("write the audit", &row); err != nil {
 		return err
 	}
-	tx.wake(wakeAudit)
 	return tx.create("write the audit", &pendingRow{EntryID: row.ID})
 }
 
@@ -204,7 +204,7 @@ func (s *Store) chain(ctx context.Context) iter.Seq2[audit.Linked, error] {
 			}
 			return nil
 		})
-		if err != nil && err != errStopped {
+		if err != nil && !errors.Is(err, errStopped) {
 			yield(audit.Linked{}, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 const policyChannel = "holdfast_policy"
 
 const (
-	// chainEvery bounds the time to a link when no wake comes: other servers write too.
+	// chainEvery bounds the time to a link; a busy second becomes one batch.
 	chainEvery = time.Second
 	// pruneEvery is how often old rows are removed.
 	pruneEvery = time.Hour
@@ -38,7 +38,6 @@ func (s *Store) Start(ctx context.Context) {
 }
 
 func (s *Store) chainLoop(ctx context.Context) {
-	wake := s.wakes.subscribe(wakeAudit)
 	ticker := time.NewTicker(chainEvery)
 	defer ticker.Stop()
 	for {
@@ -49,15 +48,10 @@ func (s *Store) chainLoop(ctx context.Context) {
 		if n == maxChain {
 			continue
 		}
-		// At most one round for each tick: a busy second becomes one batch.
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		}
-		select {
-		case <-wake:
-		default:
 		}
 	}
 }

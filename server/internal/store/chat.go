@@ -161,7 +161,7 @@ func (tx *Tx) ClickByButton(buttonID string) (chat.Click, error) {
 // DueClicks locks and returns accepted clicks whose time has come, longest due
 // first, skipping those locked by another server.
 func (tx *Tx) DueClicks(limit int) ([]chat.Click, error) {
-	query := tx.db.Clauses(skipLocked).Where("status = ? AND next_at <= ?", string(chat.ClickAccepted), at(tx.now)).
+	query := tx.db.Clauses(skipLocked).Where("status = 'accepted' AND next_at <= ?", at(tx.now)).
 		Order("next_at, id").Limit(bounded(limit, maxClicks))
 	return many(tx, "find due clicks", query, clickRow.click)
 }
@@ -182,7 +182,7 @@ func (tx *Tx) SaveClick(c chat.Click) error {
 // PendingClicks lists accepted clicks on the buttons of a card, oldest first:
 // those of the subject itself and, for an incident, those of its runs.
 func (tx *Tx) PendingClicks(subject string) ([]chat.Click, error) {
-	query := tx.db.Where("status = ?", string(chat.ClickAccepted)).
+	query := tx.db.Where("status = 'accepted'").
 		Where("button_id IN (?)", tx.cardButtons(subject)).Order("received_at, id")
 	return many(tx, "list pending clicks", query, clickRow.click)
 }

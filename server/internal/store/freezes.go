@@ -33,9 +33,7 @@ func (r freezeRow) freeze() change.Freeze {
 // is none, and a question of no length is a point.
 func (tx *Tx) Freezes(from, to time.Time) ([]change.Freeze, error) {
 	query := tx.db.Order("starts_at, id")
-	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
-		to = from.Add(time.Microsecond)
-	}
+	to = untilAfter(from, to)
 	if !from.IsZero() {
 		query = query.Where("ends_at IS NULL OR ends_at > ?", at(from))
 	}

@@ -7,6 +7,9 @@ import (
 // maxIncidents is the largest page (incident.Filter.Limit).
 const maxIncidents = 200
 
+// unresolved is word for word the condition of the indexes over open incidents.
+const unresolved = "status <> 'resolved'"
+
 type incidentRow struct {
 	ID          string `gorm:"primaryKey"`
 	Number      int64
@@ -61,7 +64,7 @@ func (tx *Tx) Incident(id string) (incident.Incident, error) {
 
 // UnresolvedIncident finds the one of the group that is not resolved.
 func (tx *Tx) UnresolvedIncident(groupKey string) (incident.Incident, error) {
-	return tx.incidentWhere("group_key = ? AND status <> ?", groupKey, string(incident.StatusResolved))
+	return tx.incidentWhere("group_key = ? AND "+unresolved, groupKey)
 }
 
 // LatestIncident finds the newest of the group, resolved or not.
@@ -82,7 +85,7 @@ func (tx *Tx) incidentWhere(where string, args ...any) (incident.Incident, error
 func (tx *Tx) Incidents(f incident.Filter) ([]incident.Incident, error) {
 	query := tx.db.Order("number DESC").Limit(bounded(f.Limit, maxIncidents))
 	if f.Open {
-		query = query.Where("status <> ?", string(incident.StatusResolved))
+		query = query.Where(unresolved)
 	}
 	if f.Before > 0 {
 		query = query.Where("number < ?", f.Before)
@@ -92,8 +95,7 @@ func (tx *Tx) Incidents(f incident.Filter) ([]incident.Incident, error) {
 
 // OpenCriticalIncidents lists unresolved critical incidents, newest first.
 func (tx *Tx) OpenCriticalIncidents() ([]incident.Incident, error) {
-	query := tx.db.Where("status <> ? AND severity = ?",
-		string(incident.StatusResolved), string(incident.SeverityCritical)).Order("number DESC")
+	query := tx.db.Where(unresolved+" AND severity = ?", string(incident.SeverityCritical)).Order("number DESC")
 	return many(tx, "list critical incidents", query, incidentRow.incident)
 }
 

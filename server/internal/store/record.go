@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"holdfast/actions"
@@ -11,7 +12,8 @@ import (
 )
 
 // RecordEvent writes what happened to a run to every place that shows it: the
-// audit always; timeline, card and thread when it belongs to an incident.
+// audit always; timeline, card and thread when it belongs to an incident, which
+// must exist (incident.ErrNotFound).
 func (tx *Tx) RecordEvent(e actions.Event) error {
 	if err := tx.Audit(runAudit(e)); err != nil {
 		return err
@@ -27,8 +29,16 @@ func (tx *Tx) RecordEvent(e actions.Event) error {
 	if e.Run.IncidentID == "" {
 		return nil
 	}
+	_, err := tx.Incident(e.Run.IncidentID)
+	if e.Kind == actions.EventDenied && errors.Is(err, incident.ErrNotFound) {
+		// A refusal is audited whatever nonsense was asked.
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	tx.Touch("incidents", e.Run.IncidentID)
-	err := tx.AddEntry(incident.Entry{
+	err = tx.AddEntry(incident.Entry{
 		IncidentID: e.Run.IncidentID, Kind: incident.EntryAction, Actor: e.Actor.Name,
 		Text: e.Text, Ref: runRef(e.Run),
 	})

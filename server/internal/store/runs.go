@@ -75,11 +75,8 @@ func (tx *Tx) runRow(r actions.Run) runRow {
 	}
 }
 
-// liveRuns are the statuses for which actions.Run.Live is true.
-var liveRuns = []string{
-	string(actions.StatusAccepted), string(actions.StatusExecuting),
-	string(actions.StatusActive), string(actions.StatusReverting),
-}
+// liveRuns is actions.Run.Live in SQL, word for word the condition of its index.
+const liveRuns = "status IN ('accepted', 'executing', 'active', 'reverting')"
 
 // Allowed says whether the actor, as known now, has at least the role. Only the
 // system itself may act without a person.
@@ -152,7 +149,7 @@ func (tx *Tx) DueRuns(limit int) ([]actions.Run, error) {
 
 // LiveRuns lists runs with Live() true, newest first; of one incident when named.
 func (tx *Tx) LiveRuns(incidentID string) ([]actions.Run, error) {
-	query := tx.db.Where("status IN ?", liveRuns).Order("accepted_at DESC, id DESC")
+	query := tx.db.Where(liveRuns).Order("accepted_at DESC, id DESC")
 	if incidentID != "" {
 		query = query.Where("incident_id = ?", incidentID)
 	}
@@ -168,11 +165,11 @@ func (tx *Tx) Runs(before time.Time, limit int) ([]actions.Run, error) {
 	return many(tx, "list runs", query, runRow.run)
 }
 
-// IncidentRuns lists all runs of an incident, newest first; none for an empty id.
+// IncidentRuns lists the runs of an incident, the newest 500 first; none for an empty id.
 func (tx *Tx) IncidentRuns(incidentID string) ([]actions.Run, error) {
 	if incidentID == "" {
 		return nil, nil
 	}
-	query := tx.db.Where("incident_id = ?", incidentID).Order("accepted_at DESC, id DESC")
+	query := tx.db.Where("incident_id = ?", incidentID).Order("accepted_at DESC, id DESC").Limit(maxRuns)
 	return many(tx, "list the runs of an incident", query, runRow.run)
 }

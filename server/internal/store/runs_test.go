@@ -250,13 +250,19 @@ func TestDeniedEventWithoutRunOrIncidentIsAudited(t *testing.T) {
 				Run: actions.Run{Action: "trip_breaker"}, Kind: actions.EventDenied,
 				Actor: actions.Actor{Name: "Mallory", Channel: "slack"}, Text: "refused", Reason: "not allowed",
 			}))
+			require.NoError(t, tx.RecordEvent(actions.Event{
+				Run: actions.Run{Action: "close_breaker", IncidentID: "made up"}, Kind: actions.EventDenied,
+			}), "nonsense beside it does not keep a refusal out of the audit")
+			run := newRun("r1")
+			require.ErrorIs(t, tx.RecordEvent(actions.Event{Run: run, Kind: actions.EventAccepted}), incident.ErrNotFound)
 		})
 		decisions, err := db.AuditEntries(t.Context(), 0, 10)
 		require.NoError(t, err)
-		require.Len(t, decisions, 1)
-		require.Equal(t, audit.Denied, decisions[0].Decision)
-		require.Equal(t, "action:trip_breaker", decisions[0].Subject)
-		require.Equal(t, "not allowed", decisions[0].Reason)
+		require.Len(t, decisions, 3)
+		first := decisions[2]
+		require.Equal(t, audit.Denied, first.Decision)
+		require.Equal(t, "action:trip_breaker", first.Subject)
+		require.Equal(t, "not allowed", first.Reason)
 		require.Empty(t, deliverAll(t, db.Outbox()))
 	})
 }

@@ -85,6 +85,11 @@ func TestTimeNeverStepsBack(t *testing.T) {
 			return at
 		}
 		require.Equal(t, t0, now(db))
+		// Less than the mark moves by: only this process knows.
+		db.Advance(t, 500*time.Millisecond)
+		require.Equal(t, t0.Add(500*time.Millisecond), now(db))
+		db.Advance(t, -500*time.Millisecond)
+		require.Equal(t, t0.Add(500*time.Millisecond), now(db))
 		db.Advance(t, time.Hour)
 		require.Equal(t, t0.Add(time.Hour), now(db))
 		db.Advance(t, -30*time.Minute)
@@ -95,6 +100,20 @@ func TestTimeNeverStepsBack(t *testing.T) {
 		})
 		db.Advance(t, 31*time.Minute)
 		require.Equal(t, t0.Add(61*time.Minute), now(db))
+	})
+}
+
+// Who waited for a lock does not act on the time before the wait.
+func TestLockMovesNow(t *testing.T) {
+	t.Parallel()
+	db := storetest.Open(t, storetest.Postgres)
+	db.Freeze(t, t0)
+	inTx(t, db, func(tx *store.Tx) {
+		require.Equal(t, t0, tx.Now())
+		db.Advance(t, time.Second)
+		require.Equal(t, t0, tx.Now(), "one time for a transaction")
+		require.NoError(t, tx.Lock("calendar:prod"))
+		require.Equal(t, t0.Add(time.Second), tx.Now())
 	})
 }
 

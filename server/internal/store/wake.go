@@ -7,7 +7,6 @@ const (
 	wakePolicy = "policy"
 	wakeRuns   = "runs"
 	wakeClicks = "clicks"
-	wakeAudit  = "audit"
 )
 
 func outboxWake(topic string) string { return "outbox:" + topic }
