@@ -35,7 +35,7 @@ type Guard struct {
 	started  bool
 	data     *listener
 	admin    *listener
-	control  *controlclient.Client
+	control  atomic.Pointer[controlclient.Client]
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 	draining atomic.Bool
@@ -61,7 +61,7 @@ func New(o Options) (*Guard, error) {
 		Secret: g.opts.Secret, Logger: g.log, AccessLog: g.opts.AccessLog, Clock: g.opts.Clock,
 		NewClient:   func(connect time.Duration) gateway.Client { return upstream.NewClient(connect) },
 		BodyTimeout: g.opts.BodyTimeout, WriteTimeout: g.opts.WriteTimeout,
-		Registerer: g.opts.Registerer, LeaseOver: func() { g.holder.endLeases() },
+		Registerer: g.opts.Registerer, LeaseOver: func() { g.holder.endLeases() }, LastHeard: g.lastHeard,
 	})
 	if err != nil {
 		return nil, err
@@ -198,11 +198,19 @@ func (g *Guard) startControl() error {
 	if err != nil {
 		return fmt.Errorf("control client: %w", err)
 	}
-	g.control = client
+	g.control.Store(client)
 	ctx, cancel := context.WithCancel(context.Background())
 	g.cancel = cancel
 	g.running.Go(func() { client.Run(ctx) })
 	return nil
+}
+
+// lastHeard is when the server last sent anything; zero when never.
+func (g *Guard) lastHeard() time.Time {
+	if c := g.control.Load(); c != nil {
+		return c.Status().LastHeard
+	}
+	return time.Time{}
 }
 
 // lastGood applies the policy kept on disk, so that the gateway serves before,

@@ -301,3 +301,15 @@ func TestRealEngineBehindTheGateway(t *testing.T) {
 	require.Equal(t, policy.OutcomeBreakerOpen, last.Outcome(), "empty answers are failures (INCIDENTS A)")
 	require.EqualValues(t, 5, g.State().Outcomes["llm"][policy.OutcomeUpstreamEmpty])
 }
+
+func TestStreamingCallersGetTheFallbackAsAStream(t *testing.T) {
+	t.Parallel()
+	g := gpuguardtest.Start(t, gpuguardtest.Document("http://127.0.0.1:1"))
+	g.Apply(gpuguardtest.TripBreaker(t, time.Minute))
+	a := g.Chat(`{"stream":true}`)
+	require.Equal(t, http.StatusOK, a.Status)
+	require.Equal(t, "text/event-stream", a.Header.Get("Content-Type"))
+	require.Equal(t, "static", a.Header.Get("X-Degraded"))
+	require.True(t, strings.HasSuffix(a.Body, "data: [DONE]\n\n"))
+	require.Contains(t, a.Body, `"delta":{"content":"please try again later"}`)
+}

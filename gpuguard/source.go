@@ -29,8 +29,9 @@ func (s source) State() policy.State { return s.g.State() }
 
 // Control implements admin.Source.
 func (s source) Control() (controlclient.Status, bool) {
-	if s.g.control == nil {
+	c := s.g.control.Load()
+	if c == nil {
 		return controlclient.Status{}, false
 	}
-	return s.g.control.Status(), true
+	return c.Status(), true
 }

@@ -161,7 +161,8 @@ type Fallback struct {
 	Status int `json:"status,omitempty"`
 	// ContentType defaults to application/json.
 	ContentType string `json:"content_type,omitempty"`
-	// Body is sent as it is, at most 64 KiB.
+	// Body is sent as it is, at most 64 KiB. A caller that asked for a stream
+	// gets a JSON body with status 200 as one event, messages turned into deltas.
 	Body string `json:"body"`
 }
 

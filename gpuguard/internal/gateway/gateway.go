@@ -56,6 +56,9 @@ type Options struct {
 	// LeaseOver is called, from a request, when the policy in force has a lease
 	// that ended; it should apply the policy without it. Nil is allowed.
 	LeaseOver func()
+	// LastHeard is when the server was last heard of; whatever policy is in
+	// force was current then. Nil for gateways without a server.
+	LastHeard func() time.Time
 }
 
 // Gateway is the handler of the data port.

@@ -83,11 +83,15 @@ func (x *exchange) refuse(no *refusal) {
 	x.answer(no.status, "application/json", append(body, '\n'))
 }
 
-// degrade answers with the route's static text.
+// degrade answers with the route's static text, as a stream to whom asked for one.
 func (x *exchange) degrade(f *fallback) {
 	x.w.Header().Set(degradedHeader, "static")
 	x.record.Degraded = "static"
 	x.series.Degraded("static")
+	if x.stream && f.events != nil {
+		x.answer(f.status, "text/event-stream", f.events)
+		return
+	}
 	x.answer(f.status, f.contentType, f.body)
 }
 

@@ -70,12 +70,6 @@ type route struct {
 	series       *telemetry.Series
 }
 
-type fallback struct {
-	status      int
-	contentType string
-	body        []byte
-}
-
 // Apply compiles the policy and swaps it in. On an error nothing changes. The
 // effective document must be valid; live is the number of gateways that share
 // its limits, at least 1.
@@ -133,6 +127,7 @@ func (g *Gateway) secrets(doc policy.Document) (map[string]string, error) {
 			}
 			secret = known
 		}
+		secret = strings.TrimRight(secret, "\r\n") // a file's last line break
 		if secret == "" || strings.ContainsFunc(secret, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return nil, fmt.Errorf("%s: the secret is empty or has control characters", at)
 		}
@@ -287,10 +282,7 @@ func (c *compiler) routes() {
 			name: name, prefix: r.Match.PathPrefix, methods: r.Match.Methods,
 			authRequired: r.Auth != policy.AuthOptional, pool: p, expectJSON: r.Expect == policy.ExpectJSON,
 			maxBody: r.MaxBodyBytes, limit: c.gate(policy.RouteLimitPath(name), r.Limit),
-			series: c.g.metrics.Series(name, p.dependency.name),
-		}
-		if f := r.Fallback; f != nil {
-			out.fallback = &fallback{status: f.Status, contentType: f.ContentType, body: []byte(f.Body)}
+			series: c.g.metrics.Series(name, p.dependency.name), fallback: newFallback(r.Fallback),
 		}
 		c.snap.routes = append(c.snap.routes, out)
 	}

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"time"
+
 	"holdfast/gpuguard/internal/breaker"
 	"holdfast/gpuguard/internal/limit"
 	"holdfast/gpuguard/internal/telemetry"
@@ -67,13 +69,25 @@ func (g *Gateway) reading() telemetry.Reading {
 	r.Revision = s.effective.Revision
 	r.Overrides = len(s.effective.Overrides)
 	r.LiveGateways = s.live
-	if confirmed := g.confirmed.Load(); confirmed != nil {
-		r.AgeSeconds = max(0, now.Sub(*confirmed).Seconds())
-	}
+	r.AgeSeconds = max(0, now.Sub(g.lastConfirmed()).Seconds())
 	return r
 }
 
-// Confirm notes that the policy in force was applied or confirmed just now.
+// lastConfirmed is when the policy in force was last known to be the newest.
+func (g *Gateway) lastConfirmed() time.Time {
+	var at time.Time
+	if applied := g.confirmed.Load(); applied != nil {
+		at = *applied
+	}
+	if g.opts.LastHeard != nil {
+		if heard := g.opts.LastHeard(); heard.After(at) {
+			at = heard
+		}
+	}
+	return at
+}
+
+// Confirm notes that the policy in force came just now.
 func (g *Gateway) Confirm() {
 	now := g.opts.Clock()
 	g.confirmed.Store(&now)

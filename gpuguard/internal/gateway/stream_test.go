@@ -365,3 +365,34 @@ func TestUpstreamIsCancelledWhenTheCallerLeaves(t *testing.T) {
 		})
 	}
 }
+
+func TestR31_MalformedStreams(t *testing.T) {
+	t.Parallel()
+	long := "data: {\"choices\":[{\"delta\":{\"content\":\"" + strings.Repeat("x", 5<<20) + "\"}}]}\n\n"
+	tests := []struct {
+		name    string
+		stream  string
+		outcome policy.Outcome
+	}{
+		{"a line of 5 MiB", long + done, policy.OutcomeOK},
+		{"no empty line", strings.TrimSuffix(chunk, "\n") + done, policy.OutcomeOK},
+		{"invalid UTF-8", "data: {\"a\":\"\xff\xfe\"}\n\n" + done, policy.OutcomeOK},
+		{"never an end mark", strings.Repeat(chunk, 1000), policy.OutcomeUpstreamCut},
+		{"no stream at all", strings.Repeat("x", 100_000), policy.OutcomeUpstreamEmpty},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, only(eventAnswer(tt.stream)), nil, func(t *testing.T, b *bench) {
+				a := b.chat(streamBody)
+				require.EqualValues(t, 1, b.outcomes(tt.outcome), "%v", b.gateway.State().Outcomes)
+				if tt.outcome == policy.OutcomeOK {
+					require.NoError(t, a.err)
+				} else {
+					require.Error(t, a.err, "the caller must not take it for whole")
+				}
+				require.Equal(t, len(tt.stream), len(a.body))
+			})
+		})
+	}
+}

@@ -17,7 +17,7 @@ type Reading struct {
 	// Loaded says whether a policy is in force; without one the policy metrics are absent.
 	Loaded   bool
 	Revision int64
-	// AgeSeconds is the time since an update was last applied or confirmed.
+	// AgeSeconds is the time since the policy was last known to be the newest.
 	AgeSeconds float64
 	// Overrides in force.
 	Overrides int
@@ -49,7 +49,7 @@ var (
 	endpointFlight  = desc("endpoint_in_flight", "Requests at an endpoint now.", "pool", "endpoint")
 	endpointDrained = desc("endpoint_drained", "1 for endpoints that take no new requests.", "pool", "endpoint")
 	policyRevision  = desc("policy_revision", "Revision of the policy in force.")
-	policyAge       = desc("policy_age_seconds", "Time since the policy in force was last applied or confirmed.")
+	policyAge       = desc("policy_age_seconds", "Time since the policy in force was last known to be the newest.")
 	policyOverrides = desc("policy_overrides", "Leased overrides in force.")
 	policyGateways  = desc("policy_live_gateways", "Gateways that limits are divided by.")
 )

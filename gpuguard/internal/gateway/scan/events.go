@@ -9,7 +9,7 @@ type Events struct {
 
 	data     bool // the event has a data line
 	dataJSON JSON
-	head     [8]byte // begin of the event's data
+	head     [8]byte // begin of the data line
 	headSize int
 	typ      eventType
 
@@ -120,7 +120,7 @@ func (e *Events) valuePart() linePart {
 		if e.data {
 			e.dataJSON.Write([]byte{'\n'})
 		}
-		e.data = true
+		e.data, e.headSize = true, 0
 		return inData
 	case "event":
 		return inType
