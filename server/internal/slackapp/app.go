@@ -5,17 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slack-go/slack"
 )
 
-// queueSize bounds verified requests that wait for a worker; past it Slack is
-// told 503, so that the person sees that nothing happened.
-const queueSize = 512
-
-// workers is how many clicks are committed at once.
-const workers = 4
+const (
+	// queueSize bounds verified requests that wait for a worker; past it Slack is
+	// told 503, so that the person sees that nothing happened.
+	queueSize = 512
+	// workers is how many clicks are committed at once; repliers is how many
+	// private answers and forms are on their way to Slack at once. They are apart,
+	// so that a slow Slack never keeps a click from being committed.
+	workers  = 4
+	repliers = 4
+	// jobTimeout bounds one job.
+	jobTimeout = 30 * time.Second
+	// teamRetry is how often the workspace is asked for while it is unknown.
+	teamRetry = 5 * time.Second
+)
 
 // App is the Slack adapter. New, then Start, then Stop.
 type App struct {
@@ -24,20 +33,29 @@ type App struct {
 	verifier verifier
 	replays  replays
 	metrics  metrics
-	teams    map[string]bool
-	appID    string
-	pace     *pace
+	// teams is nil until the workspace is known.
+	teams atomic.Pointer[map[string]bool]
+	pace  *pace
 
-	jobs   chan func(context.Context)
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-	stop   sync.Once
+	jobs    *jobQueue
+	replies *jobQueue
+
+	started atomic.Bool
+	stop    sync.Once
+	// closing ends the claiming of messages, kill what is still in progress.
+	closing chan struct{}
+	kill    context.CancelFunc
+	wg      sync.WaitGroup
 }
 
 // New checks the options; it refuses an empty signing secret (R17).
 func New(opts Options) (*App, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
+	}
+	m, err := newMetrics(opts.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("slack: register metrics: %w", err)
 	}
 	clientOpts := []slack.Option{slack.OptionHTTPClient(opts.HTTPClient)}
 	if opts.APIURL != "" {
@@ -48,87 +66,112 @@ func New(opts Options) (*App, error) {
 		api:      slack.New(opts.BotToken, clientOpts...),
 		verifier: verifier{secret: []byte(opts.SigningSecret), now: opts.Now},
 		replays:  replays{now: opts.Now},
-		metrics:  newMetrics(opts.Registerer),
-		teams:    map[string]bool{},
-		appID:    opts.AppID,
+		metrics:  m,
 		pace:     newPace(opts.Now),
-		jobs:     make(chan func(context.Context), queueSize),
+		jobs:     newJobQueue(queueSize),
+		replies:  newJobQueue(queueSize),
+		closing:  make(chan struct{}),
+		kill:     func() {},
 	}
-	for _, t := range opts.TeamIDs {
-		a.teams[t] = true
+	if len(opts.TeamIDs) > 0 {
+		a.setTeams(opts.TeamIDs...)
 	}
 	return a, nil
 }
 
-// Start learns the workspace when it was not configured, and begins to deliver.
-// Slack being away is no reason not to start: delivery goes on when it is back.
-func (a *App) Start(ctx context.Context) error {
-	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a.cancel = cancel
-	if len(a.teams) == 0 {
-		if err := a.learnTeam(ctx); err != nil {
-			cancel()
-			return err
-		}
+func (a *App) setTeams(ids ...string) {
+	teams := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		teams[id] = true
 	}
+	a.teams.Store(&teams)
+}
+
+// Start begins to work and to deliver; call it once. Slack being away is no
+// reason not to start: the workspace, where it is not configured, is learnt when
+// Slack is back, and until then interactions are answered 503.
+func (a *App) Start(ctx context.Context) error {
+	run, kill := context.WithCancel(context.WithoutCancel(ctx))
+	a.kill = kill
 	for range workers {
-		a.wg.Go(func() { a.work(run) })
+		a.wg.Go(func() { a.work(run, a.jobs) })
 	}
 	a.wg.Go(func() { a.deliverLoop(run) })
-	return nil
-}
-
-func (a *App) learnTeam(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	who, err := a.api.AuthTestContext(ctx)
-	if err != nil {
-		return fmt.Errorf("slack: auth.test failed, so the workspace is unknown; set it in the configuration or check SLACK_BOT_TOKEN: %w", err)
+	for range repliers {
+		a.wg.Go(func() { a.work(run, a.replies) })
 	}
-	a.teams[who.TeamID] = true
+	a.started.Store(true)
+	if a.teams.Load() == nil {
+		a.wg.Go(func() { a.learnTeam(run) })
+	}
 	return nil
 }
 
-// Stop finishes the requests already accepted, as far as ctx allows, and ends delivery.
-func (a *App) Stop(ctx context.Context) error {
-	a.stop.Do(func() {
-		close(a.jobs)
-		if a.cancel == nil {
+// learnTeam asks Slack which workspace the token belongs to until it answers.
+func (a *App) learnTeam(ctx context.Context) {
+	tick := time.NewTicker(teamRetry)
+	defer tick.Stop()
+	for {
+		who, err := a.api.AuthTestContext(ctx)
+		if err == nil && who.TeamID != "" {
+			a.setTeams(who.TeamID)
 			return
 		}
-		drained := make(chan struct{})
-		go func() {
-			for len(a.jobs) > 0 && ctx.Err() == nil {
-				time.Sleep(10 * time.Millisecond)
-			}
-			close(drained)
-		}()
-		<-drained
-		a.cancel()
+		if ctx.Err() == nil {
+			a.opts.Logger.Error("the workspace is unknown: auth.test failed, will be tried again; name the workspace in the configuration or check SLACK_BOT_TOKEN", "reason", a.reason(err))
+		}
+		select {
+		case <-a.closing:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Stop finishes the requests already accepted and the messages on their way, as
+// far as ctx allows. What is left in the outbox is delivered by the next process.
+func (a *App) Stop(ctx context.Context) error {
+	a.stop.Do(func() {
+		close(a.closing)
+		a.jobs.close()
 	})
+	if !a.started.Load() {
+		return nil
+	}
 	done := make(chan struct{})
-	go func() { a.wg.Wait(); close(done) }()
+	go func() {
+		defer close(done)
+		a.jobs.drained() // a job may still ask for a reply
+		a.replies.close()
+		a.wg.Wait()
+	}()
+	defer a.kill()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return errors.New("slack: still busy at the end of the time to stop")
 	}
+	a.kill()
+	<-done // every job and call ends with its context
+	return errors.New("slack: requests in progress were cut off at the end of the time to stop")
 }
 
-func (a *App) work(ctx context.Context) {
-	for job := range a.jobs {
+func (a *App) work(ctx context.Context, q *jobQueue) {
+	for job := range q.jobs {
 		a.runJob(ctx, job)
+		q.pending.Done()
 	}
 }
 
 // runJob bounds one job and keeps a panic from taking the others down.
 func (a *App) runJob(ctx context.Context, job func(context.Context)) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, jobTimeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			a.opts.Logger.Error("slack request failed", "component", "slack", "panic", fmt.Sprint(p))
+			a.opts.Logger.Error("slack request failed", "panic", fmt.Sprint(p))
 		}
 	}()
 	job(ctx)

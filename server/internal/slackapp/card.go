@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 
 	"holdfast/actions"
+	"holdfast/server/change"
 	"holdfast/server/chat"
 	"holdfast/server/incident"
 )
@@ -17,7 +19,20 @@ type message struct {
 	// Text is the notification text, escaped.
 	Text   string
 	Blocks []slack.Block
+	// URL leads to the whole text in the console.
+	URL string
 }
+
+// Limits of a card. Slack takes 50 blocks and, all texts together, about 13,200
+// characters (slackapi/bolt-js#2509); these keep below both at their worst.
+const (
+	maxSummary  = 2000
+	maxAlerts   = 1800
+	maxRuns     = 8
+	maxRunTitle = 150
+	maxRunState = 400
+	maxPending  = 5
+)
 
 var severityMark = map[incident.Severity]string{
 	incident.SeverityCritical: "🔴", incident.SeverityError: "🟠",
@@ -32,40 +47,66 @@ func drawIncident(c chat.IncidentCard) message {
 	if in.Status == incident.StatusResolved {
 		mark = "✅"
 	}
-	title := fmt.Sprintf("%s #%d %s", mark, in.Number, in.Title)
+	title := oneLine(fmt.Sprintf("%s #%d %s", mark, in.Number, in.Title))
 	blocks := []slack.Block{
 		slack.NewHeaderBlock(plain(title, maxHeader)),
 		slack.NewSectionBlock(nil, incidentFields(c), nil),
 	}
 	if in.Summary != "" {
-		blocks = append(blocks, slack.NewSectionBlock(plain(in.Summary, maxText), nil, nil))
+		blocks = append(blocks, slack.NewSectionBlock(plain(in.Summary, maxSummary), nil, nil))
 	}
 	if len(c.Alerts) > 0 {
-		blocks = append(blocks, slack.NewSectionBlock(plain(alertLines(c), maxText), nil, nil))
+		blocks = append(blocks, slack.NewSectionBlock(plain(alertLines(c), maxAlerts+60), nil, nil))
 	}
-	for _, r := range c.Runs {
-		blocks = append(blocks, slack.NewSectionBlock(mrkdwn(runLine(r, c.Now), maxText), nil, nil))
-		if b := buttonsOf(c.RunButtons, "run:"+r.ID); len(b) > 0 {
-			blocks = append(blocks, buttonBlock(b))
-		}
-	}
-	for _, p := range c.Pending {
-		line := fmt.Sprintf("⏳ *accepted* from %s at %s", escape(p.PersonName), clockUTC(p.ReceivedAt))
-		blocks = append(blocks, slack.NewContextBlock("", mrkdwn(line, maxText)))
+	blocks = append(blocks, runBlocks(c)...)
+	if len(c.Pending) > 0 {
+		blocks = append(blocks, slack.NewContextBlock("", plain(pendingLines(c.Pending), maxText)))
 	}
 	if len(c.Buttons) > 0 {
 		blocks = append(blocks, buttonBlock(c.Buttons))
 	}
 	blocks = append(blocks, slack.NewContextBlock("", mrkdwn(incidentLinks(c), maxText)))
-	return message{Text: escapeClip(fmt.Sprintf("%s (%s, %s)", title, in.Severity, in.Status), maxText), Blocks: blocks}
+	return message{Text: escapeClip(fmt.Sprintf("%s (%s, %s)", clip(title, 300), in.Severity, in.Status), maxFallback), Blocks: blocks, URL: c.URL}
 }
+
+// runBlocks show what was done: the plan in words, literally, then how it stands.
+func runBlocks(c chat.IncidentCard) []slack.Block {
+	var blocks []slack.Block
+	for _, r := range c.Runs[:min(maxRuns, len(c.Runs))] {
+		blocks = append(blocks,
+			slack.NewSectionBlock(plain(clip(oneLine(r.Plan.Summary), maxRunTitle)+" – "+clip(r.Requester.Name, 60), maxText), nil, nil),
+			slack.NewContextBlock("", mrkdwn(runState(r, c.Now), maxRunState), plain(runDetail(r), maxRunState)),
+		)
+		if b := buttonsOf(c.RunButtons, "run:"+r.ID); len(b) > 0 {
+			blocks = append(blocks, buttonBlock(b))
+		}
+	}
+	if more := len(c.Runs) - maxRuns; more > 0 {
+		blocks = append(blocks, slack.NewContextBlock("", plain(fmt.Sprintf("and %d more actions", more), maxText)))
+	}
+	return blocks
+}
+
+func pendingLines(pending []chat.Click) string {
+	var lines []string
+	for _, p := range pending[:min(maxPending, len(pending))] {
+		lines = append(lines, fmt.Sprintf("⏳ accepted from %s at %s", clip(p.PersonName, 60), clockUTC(p.ReceivedAt)))
+	}
+	if more := len(pending) - maxPending; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// oneLine keeps line breaks out of headings.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func incidentFields(c chat.IncidentCard) []*slack.TextBlockObject {
 	in := c.Incident
 	status := string(in.Status)
 	switch in.Status {
 	case incident.StatusAcknowledged:
-		status += " by " + escape(in.AckedBy)
+		status += " by " + clip(in.AckedBy, 60)
 	case incident.StatusResolved:
 		status += " at " + clockUTC(in.ResolvedAt)
 	case incident.StatusOpen:
@@ -76,57 +117,80 @@ func incidentFields(c chat.IncidentCard) []*slack.TextBlockObject {
 	}
 	fields := []*slack.TextBlockObject{
 		field("Severity", string(in.Severity)), field("Status", status),
-		field("Alerts", firing), field("Since", slackTime(in.OpenedAt)),
+		field("Alerts", firing), mrkdwn("Since\n"+slackTime(in.OpenedAt), maxField),
 	}
 	if in.Service != "" {
 		where := in.Service
 		if in.Environment != "" {
 			where += " in " + in.Environment
 		}
-		fields = append(fields, field("Service", escape(where)))
+		fields = append(fields, field("Service", where))
 	}
 	return fields
 }
 
-// field expects its value to be mrkdwn already.
+// field shows its value literally.
 func field(name, value string) *slack.TextBlockObject {
-	return mrkdwn("*"+name+"*\n"+joinClip([]string{value}, "", maxField-len(name)-3), maxField)
+	return plain(name+"\n"+oneLine(value), 300)
 }
 
 func alertLines(c chat.IncidentCard) string {
-	lines := make([]string, 0, len(c.Alerts)+1)
+	var b strings.Builder
+	shown := 0
 	for _, a := range c.Alerts {
-		lines = append(lines, "• "+clip(a, 400))
+		line := "• " + clip(oneLine(a), 350) + "\n"
+		if utf8.RuneCountInString(b.String())+utf8.RuneCountInString(line) > maxAlerts {
+			break
+		}
+		b.WriteString(line)
+		shown++
 	}
-	if more := c.Incident.Firing + c.Incident.Resolved - len(c.Alerts); more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", more))
+	if more := c.Incident.Firing + c.Incident.Resolved - shown; more > 0 {
+		fmt.Fprintf(&b, "and %d more", more)
 	}
-	return strings.Join(lines, "\n")
+	return strings.TrimRight(b.String(), "\n")
 }
 
-// runLine says in one line what a run did and how long it still holds.
-func runLine(r actions.Run, now time.Time) string {
-	parts := []string{"*" + escapeClip(r.Plan.Summary, 500) + "*", "by " + escapeClip(r.Requester.Name, 100)}
+// runState says how a run stands and how long it still holds; our own words only.
+func runState(r actions.Run, now time.Time) string {
 	switch r.Status {
 	case actions.StatusAccepted:
-		parts = append(parts, "*accepted*, not yet in force")
+		return "*accepted*, not yet in force"
 	case actions.StatusExecuting:
-		parts = append(parts, fmt.Sprintf("revision %d is out, waiting for %s", r.Revision, escapeClip(names(r.Missing), 300)))
+		return fmt.Sprintf("*revision %d is out*", r.Revision)
 	case actions.StatusActive:
-		parts = append(parts, fmt.Sprintf("*in force* since revision %d%s", r.Revision, appliedIn(r)), verdict(r.Verification),
-			"ends "+slackTime(r.ExpiresAt)+" (in "+r.ExpiresAt.Sub(now).Round(time.Second).String()+")")
+		return fmt.Sprintf("*in force* since revision %d%s · ends %s (in %s)", r.Revision, appliedIn(r), slackTime(r.ExpiresAt), max(0, r.ExpiresAt.Sub(now)).Round(time.Second))
 	case actions.StatusReverting:
-		parts = append(parts, fmt.Sprintf("being taken back with revision %d", r.RevertRevision))
+		return fmt.Sprintf("*being taken back* with revision %d", r.RevertRevision)
 	case actions.StatusEnded:
-		end := "*ended* (" + string(r.EndReason) + ") at " + clockUTC(r.EndedAt)
-		if r.EndedBy != "" {
-			end += " by " + escapeClip(r.EndedBy, 100)
-		}
-		parts = append(parts, end)
+		return "*ended* (" + escapeClip(string(r.EndReason), 60) + ") at " + clockUTC(r.EndedAt)
 	case actions.StatusFailed:
-		parts = append(parts, "*failed* ("+string(r.EndReason)+"): "+escapeClip(r.EndDetail, 800))
+		return "*failed* (" + escapeClip(string(r.EndReason), 60) + ")"
 	}
-	return joinClip(parts, " · ", maxText)
+	return escapeClip(string(r.Status), 60)
+}
+
+// runDetail adds what may hold foreign words; it is shown literally.
+func runDetail(r actions.Run) string {
+	switch r.Status {
+	case actions.StatusExecuting:
+		return "waiting for " + names(r.Missing)
+	case actions.StatusActive:
+		return verdict(r.Verification)
+	case actions.StatusEnded:
+		return joinClip([]string{prefixed("by ", clip(r.EndedBy, 60)), verdict(r.Verification)}, " · ", maxRunState)
+	case actions.StatusFailed:
+		return r.EndDetail
+	case actions.StatusAccepted, actions.StatusReverting:
+	}
+	return ""
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
 }
 
 func appliedIn(r actions.Run) string {
@@ -137,13 +201,14 @@ func appliedIn(r actions.Run) string {
 }
 
 func verdict(v actions.Verification) string {
+	detail := prefixed(": ", clip(oneLine(v.Detail), 300))
 	switch v.Verdict {
 	case actions.Verified:
-		return "✔ verified: " + escapeClip(v.Detail, 500)
+		return "✔ verified" + detail
 	case actions.NotVerified:
-		return "✖ *not verified*: " + escapeClip(v.Detail, 500)
+		return "✖ not verified" + detail
 	case actions.Inconclusive:
-		return "❔ inconclusive: " + escapeClip(v.Detail, 500)
+		return "❔ inconclusive" + detail
 	default:
 		return "verification pending"
 	}
@@ -170,37 +235,52 @@ func incidentLinks(c chat.IncidentCard) string {
 // drawChange draws the card of a change that waits for a confirmation.
 func drawChange(c chat.ChangeCard) message {
 	ch := c.Change
-	title := fmt.Sprintf("%s of %s in %s: %s", ch.Kind, ch.Service, ch.Environment, ch.Status)
-	lines := []string{
-		fmt.Sprintf("*When* %s to %s", slackTime(ch.Start), slackTime(ch.End)),
-		"*Run* " + runName(ch.RunID, ch.URL),
-	}
-	if ch.RequesterName != "" {
-		lines = append(lines, "*Asked by* "+escapeClip(ch.RequesterName, 100))
-	}
-	if ch.Summary != "" {
-		lines = append(lines, "*Summary* "+escapeClip(ch.Summary, 600))
-	}
-	for _, b := range c.Blockers {
-		lines = append(lines, fmt.Sprintf("*In the way* %s %s (%s) %s to %s", escapeClip(b.Service, 100), b.Kind, b.Status, slackTime(b.Start), slackTime(b.End)))
-	}
-	if ch.DecidedBy != "" {
-		lines = append(lines, fmt.Sprintf("*%s* by %s at %s", ch.Status, escapeClip(ch.DecidedBy, 100), clockUTC(ch.DecidedAt)))
+	title := oneLine(fmt.Sprintf("%s of %s in %s: %s", ch.Kind, ch.Service, ch.Environment, ch.Status))
+	times := "*When* " + slackTime(ch.Start) + " to " + slackTime(ch.End)
+	if ch.Status == change.StatusHeld && !ch.ConfirmBy.IsZero() {
+		times += "\n*Confirm by* " + slackTime(ch.ConfirmBy)
 	}
 	blocks := []slack.Block{
 		slack.NewHeaderBlock(plain("📅 "+title, maxHeader)),
-		slack.NewSectionBlock(mrkdwn(joinClip(lines, "\n", maxText), maxText), nil, nil),
+		slack.NewSectionBlock(mrkdwn(times+"\n*Run* "+runName(ch.RunID, ch.URL), maxText), nil, nil),
+		slack.NewSectionBlock(plain(changeLines(c), maxText), nil, nil),
 	}
 	if len(c.Buttons) > 0 {
 		blocks = append(blocks, buttonBlock(c.Buttons))
 	}
-	blocks = append(blocks, slack.NewContextBlock("", mrkdwn(link(c.URL, "Open in holdfast"), maxText)))
-	return message{Text: escapeClip(title, maxText), Blocks: blocks}
+	blocks = append(blocks, slack.NewContextBlock("", mrkdwn(link(c.URL, "Open in holdfast")+" · as of "+clockUTC(c.Now), maxText)))
+	return message{Text: escapeClip(title, maxFallback), Blocks: blocks, URL: c.URL}
 }
+
+// changeLines hold the words of others; they are shown literally.
+func changeLines(c chat.ChangeCard) string {
+	ch := c.Change
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if ch.RequesterName != "" {
+		add("Asked by %s", clip(ch.RequesterName, 100))
+	}
+	if ch.Summary != "" {
+		add("Summary: %s", clip(oneLine(ch.Summary), 600))
+	}
+	const shown = 8
+	for _, b := range c.Blockers[:min(shown, len(c.Blockers))] {
+		add("In the way: %s %s (%s), %s to %s", clip(b.Service, 100), b.Kind, b.Status, minuteUTC(b.Start), minuteUTC(b.End))
+	}
+	if more := len(c.Blockers) - shown; more > 0 {
+		add("In the way: %d more", more)
+	}
+	if ch.DecidedBy != "" {
+		add("Decided by %s at %s", clip(ch.DecidedBy, 100), clockUTC(ch.DecidedAt))
+	}
+	return joinClip(lines, "\n", maxText)
+}
+
+func minuteUTC(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 func runName(id, url string) string {
 	if url == "" {
-		return escapeClip(id, 300)
+		return escapeClip(id, 100)
 	}
 	return link(url, clip(id, 100))
 }

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-
-	"github.com/slack-go/slack"
+	"time"
 
 	"holdfast/server/audit"
 	"holdfast/server/chat"
@@ -28,7 +27,9 @@ func (a *App) Handler() http.Handler {
 }
 
 // verified reads the raw body, checks the signature over it and lets each signed request through once.
-func (a *App) verified(next func(http.ResponseWriter, *http.Request, []byte)) http.Handler {
+//
+// next is false when there was no room for the request: it may come again.
+func (a *App) verified(next func(http.ResponseWriter, *http.Request, []byte) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
@@ -40,17 +41,19 @@ func (a *App) verified(next func(http.ResponseWriter, *http.Request, []byte)) ht
 			a.refuse(w, http.StatusBadRequest, "unreadable", "the request broke off")
 			return
 		}
-		if err := a.verifier.verify(r.Header, body); err != nil {
-			a.opts.Logger.Warn("unsigned request refused", "component", "slack", "path", r.URL.Path, "remote", r.RemoteAddr)
+		key, err := a.verifier.verify(r.Header, body)
+		if err != nil {
+			a.opts.Logger.Warn("unsigned request refused", "path", r.URL.Path, "remote", r.RemoteAddr)
 			a.refuse(w, http.StatusUnauthorized, "unsigned", errSignature.Error())
 			return
 		}
-		if !a.replays.first(r.Header) {
-			a.metrics.requests.WithLabelValues("duplicate").Inc()
-			writeText(w, http.StatusOK, "duplicate")
+		if !a.replays.first(key) {
+			a.refuse(w, http.StatusOK, "duplicate", "duplicate")
 			return
 		}
-		next(w, r, body)
+		if !next(w, r, body) {
+			a.replays.forget(key)
+		}
 	})
 }
 
@@ -66,45 +69,64 @@ func writeText(w http.ResponseWriter, status int, text string) {
 }
 
 // enqueue hands the work to a worker and acknowledges; a full queue is said aloud.
-func (a *App) enqueue(w http.ResponseWriter, job func(context.Context)) {
-	select {
-	case a.jobs <- job:
-		a.metrics.requests.WithLabelValues("accepted").Inc()
-		w.WriteHeader(http.StatusOK)
-	default:
-		w.Header().Set("Retry-After", "2")
-		a.refuse(w, http.StatusServiceUnavailable, "overloaded", "busy; please press again in a moment")
+func (a *App) enqueue(w http.ResponseWriter, job func(context.Context)) bool {
+	if !a.jobs.offer(job) {
+		return a.busy(w, "overloaded")
 	}
+	a.metrics.requests.WithLabelValues("accepted").Inc()
+	w.WriteHeader(http.StatusOK)
+	return true
 }
 
-func (a *App) interactions(w http.ResponseWriter, _ *http.Request, body []byte) {
+func (a *App) busy(w http.ResponseWriter, result string) bool {
+	w.Header().Set("Retry-After", "2")
+	a.refuse(w, http.StatusServiceUnavailable, result, "busy; please press again in a moment")
+	return false
+}
+
+// malformed answers 400: what is wrong stays wrong when it comes again.
+func (a *App) malformed(w http.ResponseWriter, text string) bool {
+	a.refuse(w, http.StatusBadRequest, "malformed", text)
+	return true
+}
+
+// ok acknowledges what asks for nothing.
+func (a *App) ok(w http.ResponseWriter) bool {
+	a.metrics.requests.WithLabelValues("ignored").Inc()
+	w.WriteHeader(http.StatusOK)
+	return true
+}
+
+func (a *App) interactions(w http.ResponseWriter, _ *http.Request, body []byte) bool {
 	in, err := parseInteraction(body)
 	if err != nil {
-		a.refuse(w, http.StatusBadRequest, "malformed", err.Error())
-		return
+		return a.malformed(w, err.Error())
+	}
+	if a.teams.Load() == nil {
+		return a.busy(w, "unready")
 	}
 	if reason := a.stranger(in.Team.ID, in.User.TeamID, in.APIAppID); reason != "" {
-		a.enqueue(w, func(ctx context.Context) { a.deny(ctx, in, reason) })
-		return
+		return a.enqueue(w, func(ctx context.Context) {
+			a.deny(ctx, in.Team.ID, in.User.ID, reason)
+			a.whisper(in.channel(), in.User.ID, "Refused: "+reason+".")
+		})
 	}
 	switch in.Type {
 	case "block_actions":
-		if len(in.Actions) == 1 && in.View.CallbackID != "" {
-			w.WriteHeader(http.StatusOK) // a choice inside a form; only its submission counts
-			return
+		if in.View.CallbackID != "" {
+			return a.ok(w) // a choice inside a form; only its submission counts
 		}
 		id, err := in.button()
 		if err != nil {
-			a.refuse(w, http.StatusBadRequest, "malformed", err.Error())
-			return
+			return a.malformed(w, err.Error())
 		}
-		a.enqueue(w, func(ctx context.Context) { a.press(ctx, in, id) })
+		return a.enqueue(w, func(ctx context.Context) { a.press(ctx, in, id) })
 	case "view_submission":
-		a.submission(w, in)
+		return a.submission(w, in)
 	case "view_closed":
-		w.WriteHeader(http.StatusOK)
+		return a.ok(w)
 	default:
-		a.refuse(w, http.StatusBadRequest, "malformed", fmt.Sprintf("interaction type %q is not used by holdfast", clip(in.Type, 40)))
+		return a.malformed(w, fmt.Sprintf("interaction type %q is not used by holdfast", clip(in.Type, 40)))
 	}
 }
 
@@ -112,26 +134,26 @@ func (a *App) interactions(w http.ResponseWriter, _ *http.Request, body []byte) 
 // another workspace, another app, or a guest of a shared channel (R19).
 func (a *App) stranger(team, userTeam, app string) string {
 	switch {
-	case !a.teams[team]:
+	case !(*a.teams.Load())[team]:
 		return "this workspace is not connected to holdfast"
 	case userTeam != "" && userTeam != team:
 		return "guests of shared channels cannot act"
-	case a.appID != "" && app != a.appID:
+	case a.opts.AppID != "" && app != a.opts.AppID:
 		return "the request came from another Slack app"
 	default:
 		return ""
 	}
 }
 
-func (a *App) deny(ctx context.Context, in interaction, reason string) {
+// deny records a refused request; it is worth a row even where nothing was asked for.
+func (a *App) deny(ctx context.Context, team, user, reason string) {
 	err := a.opts.Desk.Denied(ctx, audit.Entry{
-		ActorID: "slack:" + clip(in.Team.ID, 40) + ":" + clip(in.User.ID, 40), ActorName: "unknown Slack user", Channel: "slack",
+		ActorID: "slack:" + clip(team, 40) + ":" + clip(user, 40), ActorName: "unknown Slack user", Channel: "slack",
 		Verb: "slack.interaction", Subject: "slack", Decision: audit.Denied, Reason: reason,
 	})
 	if err != nil {
-		a.opts.Logger.Error("denial not recorded", "component", "slack", "error", err)
+		a.opts.Logger.Error("denial not recorded", "error", err)
 	}
-	a.whisper(ctx, in.channel(), in.User.ID, "Refused: "+reason+".")
 }
 
 // press commits a click and tells the presser what became of it.
@@ -140,48 +162,68 @@ func (a *App) press(ctx context.Context, in interaction, id string) {
 		ButtonID: id, Team: in.Team.ID, User: in.User.ID, Channel: in.channel(), MessageTS: in.Container.MessageTS,
 	})
 	if err != nil {
-		a.opts.Logger.Error("click not committed", "component", "slack", "error", err)
-		a.whisper(ctx, in.channel(), in.User.ID, "Nothing was done: holdfast could not record the click. Please press again.")
+		a.opts.Logger.Error("click not committed", "error", err)
+		a.whisper(in.channel(), in.User.ID, "Nothing was done: holdfast could not record the click. Please press again.")
 		return
 	}
 	if ans.OpenForm {
-		if err := a.openForm(ctx, in.TriggerID, ans.Subject); err != nil {
-			a.opts.Logger.Error("form not opened", "component", "slack", "error", err)
-			a.whisper(ctx, in.channel(), in.User.ID, "The form could not be opened. Please press More… again, or use the console.")
-		}
+		a.reply(func(ctx context.Context) {
+			if err := a.openForm(ctx, in.TriggerID, ans.Subject); err != nil {
+				a.opts.Logger.Error("form not opened", "reason", a.reason(err))
+				a.whisper(in.channel(), in.User.ID, "The form could not be opened. Please press More… again, or use the console.")
+			}
+		})
 		return
 	}
-	a.whisper(ctx, in.channel(), in.User.ID, ans.Text)
+	a.whisper(in.channel(), in.User.ID, ans.Text)
 }
 
 // whisper tells one user something; it never fails loudly, since the card is what counts.
-func (a *App) whisper(ctx context.Context, channel, user, text string) {
+func (a *App) whisper(channel, user, text string) {
 	if text == "" || channel == "" || user == "" {
 		return
 	}
-	_, err := a.api.PostEphemeralContext(ctx, channel, user, slack.MsgOptionText(escapeClip(text, maxText), false))
-	if err != nil {
-		a.opts.Logger.Warn("private answer not delivered", "component", "slack", "error", err)
+	a.reply(func(ctx context.Context) {
+		if err := a.tell(ctx, channel, user, text); err != nil {
+			a.opts.Logger.Warn("private answer not delivered", "reason", a.reason(err))
+		}
+	})
+}
+
+// reply sends something to Slack apart from the commits of clicks.
+func (a *App) reply(job func(context.Context)) {
+	if !a.replies.offer(job) {
+		a.opts.Logger.Warn("private answer dropped: too many are waiting for Slack")
 	}
 }
 
-func (a *App) commands(w http.ResponseWriter, r *http.Request, body []byte) {
+// commandTimeout leaves room below the three seconds in which Slack wants its answer.
+const commandTimeout = 2 * time.Second
+
+func (a *App) commands(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	c, err := parseCommand(body)
 	if err != nil {
-		a.refuse(w, http.StatusBadRequest, "malformed", err.Error())
-		return
+		return a.malformed(w, err.Error())
 	}
+	if a.teams.Load() == nil {
+		return a.busy(w, "unready")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), commandTimeout)
+	defer cancel()
 	if reason := a.stranger(c.TeamID, "", c.AppID); reason != "" {
+		a.deny(ctx, c.TeamID, c.UserID, reason)
+		a.metrics.requests.WithLabelValues("denied").Inc()
 		writeJSON(w, ephemeral("Refused: "+reason+"."))
-		return
+		return true
 	}
-	text, err := a.commandText(r.Context(), c)
+	text, err := a.commandText(ctx, c)
 	if err != nil {
-		a.opts.Logger.Error("command failed", "component", "slack", "error", err)
+		a.opts.Logger.Error("command failed", "error", err)
 		text = "holdfast could not answer just now. Please try again."
 	}
 	a.metrics.requests.WithLabelValues("accepted").Inc()
 	writeJSON(w, ephemeral(text))
+	return true
 }
 
 func ephemeral(text string) map[string]string {
@@ -205,26 +247,30 @@ func (a *App) commandText(ctx context.Context, c command) (string, error) {
 	if len(open) == 0 {
 		return "No open incidents. " + link(a.opts.PublicURL, "Open the console"), nil
 	}
-	lines := make([]string, 0, len(open))
-	for _, in := range open {
-		lines = append(lines, fmt.Sprintf("%s #%d %s (%s)", severityMark[in.Severity], in.Number, link(a.opts.PublicURL+"/incidents/"+in.ID, in.Title), in.Status))
+	const shown = 20
+	lines := make([]string, 0, shown+1)
+	for _, in := range open[:min(shown, len(open))] {
+		lines = append(lines, fmt.Sprintf("%s #%d %s (%s)", severityMark[in.Severity], in.Number, link(a.opts.PublicURL+"/incidents/"+in.ID, clip(in.Title, 80)), in.Status))
 	}
-	return joinClip(lines, "\n", maxText), nil
+	if more := len(open) - shown; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return joinClip(lines, "\n", maxCommand), nil
 }
 
 // events answers the Events API's address check; no event type is subscribed to.
-func (a *App) events(w http.ResponseWriter, _ *http.Request, body []byte) {
+func (a *App) events(w http.ResponseWriter, _ *http.Request, body []byte) bool {
 	var e struct {
 		Type      string `json:"type"`
 		Challenge string `json:"challenge"`
 	}
 	if err := json.Unmarshal(body, &e); err != nil || e.Type == "" {
-		a.refuse(w, http.StatusBadRequest, "malformed", "want a JSON object with a type")
-		return
+		return a.malformed(w, "want a JSON object with a type")
 	}
 	if e.Type == "url_verification" {
-		writeText(w, http.StatusOK, clip(e.Challenge, 200))
-		return
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, clip(e.Challenge, 200))
+		return true
 	}
-	w.WriteHeader(http.StatusOK)
+	return a.ok(w)
 }

@@ -58,6 +58,8 @@ type Options struct {
 	AppID   string
 	// Channel is the id of the channel that cards go to.
 	Channel string
+	// FallbackChannel takes cards while Channel is archived or refuses the app; empty for none (C39).
+	FallbackChannel string
 	// PublicURL is the console's address.
 	PublicURL string
 

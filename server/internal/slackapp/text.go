@@ -7,7 +7,12 @@ import (
 
 // Slack's limits, in characters (https://docs.slack.dev/reference/block-kit).
 const (
-	maxText       = 3000
+	maxText = 3000
+	// maxFallback bounds a notification text: chat.update takes 4,000 bytes, and a
+	// character has up to four.
+	maxFallback = 1000
+	// maxCommand bounds the answer to a slash command.
+	maxCommand    = 12_000
 	maxHeader     = 150
 	maxField      = 2000
 	maxButtonText = 75
@@ -54,7 +59,7 @@ func escapeClip(s string, limit int) string {
 
 // link is a mrkdwn link, or the bare label when the address cannot be one.
 func link(url, label string) string {
-	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") || strings.ContainsAny(url, "<>| \n") || len(url) > maxText/2 {
+	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") || strings.ContainsAny(url, "<>| \t\r\n") || len(url) > maxText/2 {
 		return escape(label)
 	}
 	return "<" + strings.ReplaceAll(url, "&", "&amp;") + "|" + strings.ReplaceAll(escapeClip(label, 200), "|", "/") + ">"

@@ -31,50 +31,55 @@ type verifier struct {
 	now    func() time.Time
 }
 
-// verify returns errSignature for anything but a fresh, rightly signed request.
-func (v verifier) verify(h http.Header, body []byte) error {
+// requestKey is the signature of a verified request as bytes: the header's
+// spelling (upper or lower case) must not make two of one.
+type requestKey [sha256.Size]byte
+
+// verify returns errSignature for anything but a fresh, rightly signed request,
+// else what the request is remembered by.
+func (v verifier) verify(h http.Header, body []byte) (key requestKey, err error) {
 	stamp := h.Get(headerTimestamp)
 	sec, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil || sec <= 0 || sec > 1<<40 || len(v.secret) == 0 {
-		return errSignature
+		return key, errSignature
 	}
 	if v.now().Sub(time.Unix(sec, 0)).Abs() > signatureWindow {
-		return errSignature
+		return key, errSignature
 	}
 	hexSum, ok := strings.CutPrefix(h.Get(headerSignature), "v0=")
 	if !ok {
-		return errSignature
+		return key, errSignature
 	}
 	got, err := hex.DecodeString(hexSum)
 	if err != nil {
-		return errSignature
+		return key, errSignature
 	}
 	mac := hmac.New(sha256.New, v.secret)
 	mac.Write([]byte("v0:" + stamp + ":"))
 	mac.Write(body)
-	if !hmac.Equal(got, mac.Sum(nil)) {
-		return errSignature
+	want := mac.Sum(nil)
+	if !hmac.Equal(got, want) {
+		return key, errSignature
 	}
-	return nil
+	return requestKey(want), nil
 }
 
 // replays remembers verified requests, so that the same bytes sent twice are one request.
 type replays struct {
 	now  func() time.Time
 	mu   sync.Mutex
-	seen map[[sha256.Size]byte]time.Time
+	seen map[requestKey]time.Time
 	// sweep is when expired entries are next dropped.
 	sweep time.Time
 }
 
-// first says whether this (timestamp, signature) pair is new.
-func (r *replays) first(h http.Header) bool {
-	key := sha256.Sum256([]byte(h.Get(headerTimestamp) + "\x00" + h.Get(headerSignature)))
+// first says whether this request is new; the signature covers its timestamp.
+func (r *replays) first(key requestKey) bool {
 	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.seen == nil {
-		r.seen = map[[sha256.Size]byte]time.Time{}
+		r.seen = map[requestKey]time.Time{}
 	}
 	if now.After(r.sweep) {
 		for k, until := range r.seen {
@@ -89,4 +94,11 @@ func (r *replays) first(h http.Header) bool {
 	}
 	r.seen[key] = now.Add(replayMemory)
 	return true
+}
+
+// forget lets a request that was turned away for want of room come again.
+func (r *replays) forget(key requestKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.seen, key)
 }
