@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"slices"
 
@@ -124,10 +125,10 @@ func (i *Intake) accept(ctx context.Context, n Notification) (Receipt, error) {
 	return Receipt{}, fmt.Errorf("%w: its alerts keep moving between groups", ErrOverloaded)
 }
 
-// take is the transaction of one delivery, under the locks of the groups.
+// take is the transaction of one delivery, under its locks.
 func take(tx Tx, n Notification, groups []string) (Receipt, error) {
-	for _, g := range groups {
-		if err := tx.Lock(incident.LockKey(g)); err != nil {
+	for _, k := range lockKeys(n, groups) {
+		if err := tx.Lock(k); err != nil {
 			return Receipt{}, err
 		}
 	}
@@ -148,6 +149,28 @@ func take(tx Tx, n Notification, groups []string) (Receipt, error) {
 		return Receipt{}, err
 	}
 	return g.settle()
+}
+
+// shards bounds how many locks a big delivery takes.
+const shards = 32
+
+// lockKeys are the locks of a delivery in the order in which every delivery
+// takes them. The groups serialise incidents; the shards serialise alerts, which
+// several routes can deliver at once under different groups.
+func lockKeys(n Notification, groups []string) []string {
+	var keys []string
+	for _, a := range n.Alerts {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(a.Fingerprint)) // a hash never fails
+		if k := fmt.Sprintf("alerts:%02d", h.Sum32()%shards); !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	for _, g := range groups {
+		keys = append(keys, incident.LockKey(g))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 func without(list, known []string) []string {

@@ -408,6 +408,23 @@ func TestParallelDeliveriesOfOneGroupMakeOneIncident(t *testing.T) {
 	})
 }
 
+func TestParallelRoutesOfTheSameNewAlertsPageOnce(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		const deliveries = 12
+		errs := make([]error, deliveries)
+		ctx := hook(t.Context())
+		var done sync.WaitGroup
+		for i := range deliveries {
+			n := group(fires("a", ten), fires("b", ten), fires("c", ten))
+			n.GroupKey = fmt.Sprint("route ", i%3)
+			done.Go(func() { _, errs[i] = w.Accept(ctx, n) })
+		}
+		done.Wait()
+		require.NoError(t, errors.Join(errs...))
+		require.Equal(t, 3, w.only(t).Firing)
+	})
+}
+
 // accepted is how many deliveries were counted as accepted.
 func (w *world) accepted(t *testing.T) float64 {
 	t.Helper()
@@ -478,4 +495,27 @@ func TestOverloadIsRefusedAndTheBoundIsExact(t *testing.T) {
 		deliver(t.Context(), errs)
 		require.NoError(t, <-errs, "places are given back")
 	})
+}
+
+// BenchmarkAccept takes in one group of 1,000 alerts: new, then repeated.
+func BenchmarkAccept(b *testing.B) {
+	for _, kind := range []storetest.Kind{storetest.SQLite, storetest.Postgres} {
+		b.Run(string(kind), func(b *testing.B) {
+			db := storetest.Open(b, kind)
+			intake := alert.New(alert.Options{Store: db.Alerts()})
+			const size = 1000
+			i := 0
+			for ; b.Loop(); i++ {
+				n := group()
+				n.GroupKey = fmt.Sprint("group ", i/2)
+				for j := range size {
+					n.Alerts = append(n.Alerts, fires(fmt.Sprint(i/2, "-", j), ten))
+				}
+				if _, err := intake.Accept(hook(b.Context()), n); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(i*size)/b.Elapsed().Seconds(), "alerts/s")
+		})
+	}
 }
