@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,5 +10,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv(victimEnv); url != "" {
+		victim(url)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(testenv.Exit))
 }
