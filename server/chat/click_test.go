@@ -109,8 +109,7 @@ func TestR23_ButtonOfAResolvedIncidentOrAnExpiredOneIsRefused(t *testing.T) {
 			require.Len(t, f.denials(), 1)
 			sent := f.m.read().outbox[before:]
 			require.Len(t, sent, 1)
-			require.Equal(t, outbox.KindCard, sent[0].Kind, "the card is drawn again without it")
-			require.Equal(t, "incident:inc1", sent[0].Key)
+			require.Equal(t, outbox.Card("incident:inc1"), sent[0], "the card is drawn again without it")
 			f.process()
 			require.Empty(t, f.allRuns())
 		})
