@@ -107,7 +107,8 @@ func (g *Guard) ApplyUpdate(u policy.Update) error { return g.holder.apply(u) }
 // State is what the gateway reports of itself.
 func (g *Guard) State() policy.State { return g.gateway.State() }
 
-// Effective is the policy in force with its live overrides; the zero value when none is.
+// Effective is the policy in force with its live overrides, not to be changed;
+// the zero value when none is.
 func (g *Guard) Effective() policy.Effective {
 	eff, _ := g.gateway.Effective()
 	return eff
