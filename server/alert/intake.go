@@ -20,6 +20,8 @@ const (
 	DefaultConcurrent = 4
 	// DefaultWaiting is how many more may wait for their turn.
 	DefaultWaiting = 64
+	// DefaultWaitingBytes is how much the bodies of all these may take together.
+	DefaultWaitingBytes = 128 << 20
 )
 
 // Options configure the Intake.
@@ -29,9 +31,10 @@ type Options struct {
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
-	// Concurrent and Waiting are DefaultConcurrent and DefaultWaiting when zero.
-	Concurrent int
-	Waiting    int
+	// Concurrent, Waiting and WaitingBytes take their defaults when zero.
+	Concurrent   int
+	Waiting      int
+	WaitingBytes int64
 }
 
 // Intake takes notifications in.
@@ -56,22 +59,28 @@ func New(o Options) *Intake {
 	if o.Waiting <= 0 {
 		o.Waiting = DefaultWaiting
 	}
+	if o.WaitingBytes <= 0 {
+		o.WaitingBytes = DefaultWaitingBytes
+	}
 	return &Intake{
 		store: o.Store, log: o.Logger,
-		gate: newGate(o.Concurrent, o.Waiting), metrics: newMetrics(o.Registerer),
+		gate: newGate(o.Concurrent, o.Waiting, o.WaitingBytes), metrics: newMetrics(o.Registerer),
 	}
 }
 
 // Accept stores a notification and brings its incident up to date in one
 // transaction (a hook token, or holdfast itself). When it returns without an
 // error the notification is committed; the same one again changes nothing but
-// counters. ErrOverloaded when too many wait: nothing was written, the source
+// counters. ErrInvalid without a group or alerts. ErrOverloaded when too many wait: nothing was written, the source
 // should try again.
 func (i *Intake) Accept(ctx context.Context, n Notification) (Receipt, error) {
 	if err := permit(ctx); err != nil {
 		return Receipt{}, err
 	}
-	leave, err := i.gate.enter(ctx)
+	if n.GroupKey == "" || len(n.Alerts) == 0 {
+		return Receipt{}, fmt.Errorf("%w: a group key and at least one alert are needed", ErrInvalid)
+	}
+	leave, err := i.gate.enter(ctx, int64(len(n.Raw)))
 	if err != nil {
 		i.metrics.delivery("overloaded")
 		return Receipt{}, err

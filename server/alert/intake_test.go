@@ -448,6 +448,10 @@ func TestWhoMayDeliver(t *testing.T) {
 		require.ErrorIs(t, err, identity.ErrForbidden)
 		_, err = w.Accept(identity.WithPrincipal(t.Context(), identity.System()), group(fires("a", ten)))
 		require.NoError(t, err)
+		_, err = w.Accept(hook(t.Context()), alert.Notification{GroupKey: "g"})
+		require.ErrorIs(t, err, alert.ErrInvalid)
+		_, err = w.Accept(hook(t.Context()), alert.Notification{Alerts: group(fires("a", ten)).Alerts})
+		require.ErrorIs(t, err, alert.ErrInvalid)
 		_, err = w.Alerts(hook(t.Context()), 0, 0)
 		require.ErrorIs(t, err, identity.ErrForbidden)
 		_, err = w.Members(responder(t.Context()), "nothing", 0)
@@ -494,6 +498,27 @@ func TestOverloadIsRefusedAndTheBoundIsExact(t *testing.T) {
 		require.NoError(t, <-errs)
 		deliver(t.Context(), errs)
 		require.NoError(t, <-errs, "places are given back")
+	})
+}
+
+func TestOverloadCountsBytes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := stuck{free: make(chan struct{})}
+		intake := alert.New(alert.Options{Store: s, Concurrent: 1, WaitingBytes: 100})
+		done := make(chan error, 2)
+		deliver := func(size int) error {
+			n := group(fires("a", ten))
+			n.Raw = make([]byte, size)
+			_, err := intake.Accept(hook(t.Context()), n)
+			return err
+		}
+		go func() { done <- deliver(200) }()
+		synctest.Wait()
+		require.ErrorIs(t, deliver(1), alert.ErrOverloaded, "a body that is alone is let in, whatever its size, and then no other")
+		close(s.free)
+		require.NoError(t, <-done)
+		require.NoError(t, deliver(60))
 	})
 }
 

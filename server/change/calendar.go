@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"holdfast/server/audit"
 	"holdfast/server/identity"
 	"holdfast/server/outbox"
@@ -35,8 +37,9 @@ type Options struct {
 	Catalogue Catalogue
 	// People turns the actor a pipeline states into a person; nil means actors stay names.
 	People People
-	// Logger may be nil.
-	Logger *slog.Logger
+	// Logger and Registerer may be nil.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
 	// ConfirmTTL and ClaimLease are DefaultConfirmTTL and DefaultClaimLease when zero.
 	ConfirmTTL time.Duration
 	ClaimLease time.Duration
@@ -52,6 +55,7 @@ type Calendar struct {
 	log        *slog.Logger
 	confirmTTL time.Duration
 	claimLease time.Duration
+	decisions  *prometheus.CounterVec
 }
 
 // New makes a Calendar. It panics without a Store, a fault of the program.
@@ -71,6 +75,7 @@ func New(o Options) *Calendar {
 	return &Calendar{
 		store: o.Store, cat: o.Catalogue, people: o.People, log: o.Logger,
 		confirmTTL: o.ConfirmTTL, claimLease: o.ClaimLease,
+		decisions: newDecisions(o.Registerer),
 	}
 }
 

@@ -70,6 +70,8 @@ func (s *Calendar) Claim(ctx context.Context, r Request) (Decision, Change, erro
 	if err != nil {
 		return Decision{}, Change{}, fmt.Errorf("claim change: %w", err)
 	}
+	// Known by now: the request was checked against the catalogue.
+	s.decisions.WithLabelValues(r.Environment, string(d.Verdict)).Inc()
 	return d, c, nil
 }
 
