@@ -391,7 +391,7 @@ func TestR31_MalformedStreams(t *testing.T) {
 				} else {
 					require.Error(t, a.err, "the caller must not take it for whole")
 				}
-				require.Equal(t, len(tt.stream), len(a.body))
+				require.Len(t, a.body, len(tt.stream))
 			})
 		})
 	}
