@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -72,21 +71,21 @@ func (c Config) Validate() error {
 		errs.Addf("environments", "name at least one environment, such as prod")
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Environments)) {
-		c.Environments[name].validate("environments."+name, name, &errs)
+		c.Environments[name].validate(strict.Join("environments", name), name, &errs)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Services)) {
-		path := "services." + name
+		path := strict.Join("services", name)
 		if !serviceName.MatchString(name) {
 			errs.Addf(path, "a service name has letters, digits, '.', '_' and '-', at most 100")
 		}
 		for i, dep := range c.Services[name].DependsOn {
 			if _, ok := c.Services[dep]; !ok || dep == name {
-				errs.Addf(fmt.Sprintf("%s.depends_on[%d]", path, i), "%q is not another service of this file", dep)
+				errs.Addf(strict.Index(path+".depends_on", i), "%q is not another service of this file", dep)
 			}
 		}
 	}
 	for i, p := range c.People {
-		p.validate(fmt.Sprintf("people[%d]", i), &errs)
+		p.validate(strict.Index("people", i), &errs)
 	}
 	return errs.Err()
 }

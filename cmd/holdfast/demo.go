@@ -154,8 +154,12 @@ func (d *demoRun) prepare(context.Context) error {
 
 // policy is the demo's policy with the engines' ports of this run.
 func (d *demoRun) policy() (*policy.Document, error) {
-	var doc policy.Document
-	if _, err := yamlfile.Decode("demo/policy.yaml", demoPolicy, &doc); err != nil {
+	file, err := yamlfile.Parse("demo/policy.yaml", demoPolicy)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := checkPolicy(file)
+	if err != nil {
 		return nil, err
 	}
 	for i, pool := range []string{"llm", "embeddings"} {
@@ -164,7 +168,7 @@ func (d *demoRun) policy() (*policy.Document, error) {
 			doc.Pools[pool].Endpoints[name] = e
 		}
 	}
-	return &doc, nil
+	return doc, nil
 }
 
 func (d *demoRun) startSlack(ctx context.Context) error {

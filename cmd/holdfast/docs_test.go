@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/gpuguard/policy"
 	"holdfast/server"
 	"holdfast/strict/yamlfile"
 )
@@ -25,10 +24,10 @@ func TestDocumentedFilesAreValid(t *testing.T) {
 	require.Len(t, blocks, 2)
 	for _, b := range blocks {
 		if strings.Contains(b[1], "version: 1") {
-			var doc policy.Document
-			_, err := yamlfile.Decode("configuration.md", []byte(b[1]), &doc)
+			file, err := yamlfile.Parse("configuration.md", []byte(b[1]))
 			require.NoError(t, err)
-			require.NoError(t, doc.Validate())
+			_, err = checkPolicy(file)
+			require.NoError(t, err)
 			continue
 		}
 		var c server.Config

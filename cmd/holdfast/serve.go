@@ -150,12 +150,19 @@ func (a *app) slackOptions(opts *server.Options) error {
 
 // loadPolicy reads and checks a base policy; errors name file, line and key.
 func loadPolicy(path string) (*policy.Document, error) {
-	var doc policy.Document
-	file, err := yamlfile.Load(path, &doc)
+	file, err := yamlfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := doc.Validate(); err != nil {
+	return checkPolicy(file)
+}
+
+func checkPolicy(file *yamlfile.File) (*policy.Document, error) {
+	doc, err := policy.Decode(file.JSON())
+	if err == nil {
+		err = doc.Validate()
+	}
+	if err != nil {
 		return nil, file.LocateErr(err)
 	}
 	return &doc, nil
