@@ -1,0 +1,11 @@
+package servertest_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"holdfast/internal/testenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testenv.Exit)) }
