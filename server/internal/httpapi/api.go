@@ -62,7 +62,7 @@ func (a *handlers) routes() (http.Handler, error) {
 	if a.Slack != nil {
 		r.Any("/slack/*rest", gin.WrapH(a.Slack))
 	}
-	strict := gen.NewStrictHandlerWithOptions(a, nil, gen.StrictGinServerOptions{
+	strict := gen.NewStrictHandlerWithOptions(a, []gen.StrictMiddlewareFunc{ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc: func(c *gin.Context, err error) { a.fail(c, invalidRequest(err)) },
 		HandlerErrorFunc:        a.fail,
 		ResponseErrorHandlerFunc: func(c *gin.Context, err error) {
@@ -75,6 +75,12 @@ func (a *handlers) routes() (http.Handler, error) {
 	})
 	r.GET("/api/v1/openapi.yaml", serveDescription)
 	return r, nil
+}
+
+// ownContext gives an operation a context that outlives the request: gin uses its
+// own again for the next one, while database drivers still look at it.
+func ownContext(next gen.StrictHandlerFunc, _ string) gen.StrictHandlerFunc {
+	return func(c *gin.Context, request any) (any, error) { return next(c.Copy(), request) }
 }
 
 func (a *handlers) health(r *gin.Engine) {
