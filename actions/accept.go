@@ -3,7 +3,6 @@ package actions
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -82,15 +81,16 @@ type judgedRequest struct {
 	snap    Snapshot
 }
 
-func runByKey(tx Tx, key string) (*Run, error) {
+// runByKey finds the first run of a key; nil when there is none.
+func runByKey(tx Tx, key string) (first *Run, err error) {
 	run, err := tx.RunByKey(key)
 	switch {
+	case err == nil:
+		first = &run
 	case errors.Is(err, ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, err
+		err = nil
 	}
-	return &run, nil
+	return first, err
 }
 
 // insert commits the run. The key is locked before it is looked up, because a
@@ -206,7 +206,7 @@ func newRun(req Request, spec Spec, plan Plan) (Run, error) {
 	return Run{
 		// Lower case and without hyphens: the ids of layers are made from it.
 		ID:  strings.ToLower(rand.Text()),
-		Key: req.Key, Action: req.Action, Params: json.RawMessage(plan.Params), ParamsHash: plan.Hash, Plan: plan,
+		Key: req.Key, Action: req.Action, Params: plan.Params, ParamsHash: plan.Hash, Plan: plan,
 		IncidentID: req.IncidentID, Requester: req.Actor, Reason: strings.TrimSpace(req.Reason),
 		Status: StatusAccepted, TTL: ttl,
 	}, nil

@@ -109,7 +109,7 @@ func (e *Engine) annotated(text, dependency string) []Suggestion {
 // givenParams reads "name=value;name=value"; numbers by the kind of the parameter.
 func givenParams(spec Spec, text string) map[string]any {
 	params := map[string]any{}
-	for _, pair := range strings.Split(text, ";") {
+	for pair := range strings.SplitSeq(text, ";") {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {
 			continue

@@ -96,13 +96,11 @@ func (e *Engine) look(ctx context.Context, id string) (run Run, v view, due bool
 	if run.NextAt.IsZero() || run.NextAt.After(now) {
 		return run, v, false, nil
 	}
-	switch run.Status {
-	case StatusAccepted:
+	if run.Status == StatusAccepted {
 		v.plan, v.planErr = e.replan(ctx, run, v.snap)
-	case StatusActive:
-		if at, judge := verifyTime(run, e.timing); judge && !now.Before(at) {
-			v.verification = e.verify(ctx, run, v.snap)
-		}
+	}
+	if at, judge := verifyTime(run, e.timing); run.Status == StatusActive && judge && !now.Before(at) {
+		v.verification = e.verify(ctx, run, v.snap)
 	}
 	if err := ctx.Err(); err != nil {
 		return Run{}, view{}, false, err // a cancelled plan is not an invalid one

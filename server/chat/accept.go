@@ -67,7 +67,7 @@ func (s *Service) accept(tx Tx, p Press) (Answer, error) {
 	}
 	b, err := tx.Button(p.ButtonID)
 	if errors.Is(err, ErrNotFound) {
-		return Answer{Text: unknownButton}, tx.Audit(auditRow(person, verbClick, "button", audit.Denied, "unknown button"))
+		return Answer{Text: unknownButton}, tx.Audit(clickRow(person, "button", audit.Denied, "unknown button"))
 	}
 	if err != nil {
 		return Answer{}, err
@@ -110,7 +110,7 @@ func (s *Service) take(tx Tx, person identity.Person, b Button, at place, click 
 	if err := tx.InsertClick(click); err != nil {
 		return Answer{}, err
 	}
-	e := auditRow(person, verbClick, b.Subject, audit.Allowed, "")
+	e := clickRow(person, b.Subject, audit.Allowed, "")
 	e.Details = map[string]string{"button": string(b.Kind), "label": b.Label, "click": click.ID}
 	if err := tx.Audit(e); err != nil {
 		return Answer{}, err
@@ -129,7 +129,7 @@ func (s *Service) refuse(tx Tx, person identity.Person, b Button, at place, reas
 	if err := refreshCard(tx, at.card); err != nil {
 		return Answer{}, err
 	}
-	e := auditRow(person, verbClick, b.Subject, audit.Denied, reason)
+	e := clickRow(person, b.Subject, audit.Denied, reason)
 	e.Details = map[string]string{"button": string(b.Kind), "label": b.Label}
 	return Answer{Subject: b.Subject, Text: "Refused: " + reason + " Nothing was done."}, tx.Audit(e)
 }
@@ -146,7 +146,7 @@ func (s *Service) presser(tx Tx, team, user string) (identity.Person, Answer, er
 		return person, Answer{}, err
 	case person.Disabled:
 		ans := Answer{Text: "Refused: your account is disabled. Nothing was done."}
-		return person, ans, tx.Audit(auditRow(person, verbClick, "person:"+person.ID, audit.Denied, "disabled"))
+		return person, ans, tx.Audit(clickRow(person, "person:"+person.ID, audit.Denied, "disabled"))
 	default:
 		return person, Answer{}, nil
 	}

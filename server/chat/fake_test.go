@@ -109,12 +109,14 @@ type memoryTx struct {
 	s        *memoryState
 }
 
-func (t *memoryTx) Now() time.Time                   { return t.m.now() }
-func (t *memoryTx) Lock(string) error                { return nil }
-func (t *memoryTx) Touch(string, string)             {}
-func (t *memoryTx) Audit(e audit.Entry) error        { t.s.audit = append(t.s.audit, e); return nil }
+func (t *memoryTx) Now() time.Time            { return t.m.now() }
+func (t *memoryTx) Lock(string) error         { return nil }
+func (t *memoryTx) Touch(string, string)      {}
+func (t *memoryTx) Audit(e audit.Entry) error { t.s.audit = append(t.s.audit, e); return nil }
+
 func (t *memoryTx) InsertLink(l identity.Link) error { t.s.links = append(t.s.links, l); return nil }
-func (t *memoryTx) Enqueue(o outbox.Message) error   { t.s.outbox = append(t.s.outbox, o); return nil }
+
+func (t *memoryTx) Enqueue(o outbox.Message) error { t.s.outbox = append(t.s.outbox, o); return nil }
 
 func (t *memoryTx) Incident(id string) (incident.Incident, error) {
 	in, ok := t.s.incidents[id]

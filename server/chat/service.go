@@ -161,9 +161,9 @@ func refreshCard(tx Tx, card string) error {
 	return tx.Enqueue(outbox.Card(card))
 }
 
-// auditRow begins an audit row of a person on a subject.
-func auditRow(p identity.Person, verb, subject string, d audit.Decision, reason string) audit.Entry {
-	return identity.Of(p, identity.ChannelSlack).AuditEntry(verb, subject, d, clip(reason, 300))
+// clickRow begins the audit row of a person's press.
+func clickRow(p identity.Person, subject string, d audit.Decision, reason string) audit.Entry {
+	return identity.Of(p, identity.ChannelSlack).AuditEntry(verbClick, subject, d, clip(reason, 300))
 }
 
 // clip shortens text to at most n runes.
