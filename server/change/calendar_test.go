@@ -582,6 +582,56 @@ func TestNarrowedBandAsksAPersonInsteadOfFailing(t *testing.T) {
 	})
 }
 
+func TestConfirmationDoesNotPassAFreeze(t *testing.T) {
+	each(t, change.ScopeNeighbourhood, func(t *testing.T, w *world) {
+		bob := as(t.Context(), w.person(t, "bob", identity.RoleApprover), identity.ChannelConsole)
+		running := w.mustClaim(t, deploy("api", dawn, time.Hour))
+		_, held := w.claim(t, deploy("web", dawn, time.Hour))
+		freeze, err := w.CreateFreeze(bob, change.Freeze{Reason: "peak", Start: dawn.Add(30 * time.Minute)})
+		require.NoError(t, err)
+		_, err = w.Confirm(bob, held.ID, held.ParamsHash)
+		require.ErrorIs(t, err, change.ErrDenied)
+		require.ErrorContains(t, err, "peak")
+		_, err = w.Extend(ci(t.Context()), running.ID, change.Holder{RunID: running.RunID}, time.Minute)
+		require.ErrorIs(t, err, change.ErrDenied, "neither does an extension")
+		require.NoError(t, w.DeleteFreeze(bob, freeze.ID))
+		_, err = w.Confirm(bob, held.ID, held.ParamsHash)
+		require.NoError(t, err)
+	})
+}
+
+func TestNewBlockerVoidsTheConfirmationAskedFor(t *testing.T) {
+	each(t, change.ScopeEnvironment, func(t *testing.T, w *world) {
+		bob := as(t.Context(), w.person(t, "bob", identity.RoleApprover), identity.ChannelConsole)
+		w.mustClaim(t, deploy(svc(0), twoPM, 0))
+		_, first := w.claim(t, deploy(svc(1), twoPM, 0))
+		_, other := w.claim(t, deploy(svc(2), twoPM, 0))
+		_, err := w.Confirm(bob, other.ID, other.ParamsHash)
+		require.NoError(t, err)
+		d, again := w.claim(t, deploy(svc(1), twoPM, 0))
+		require.Equal(t, change.Confirm, d.Verdict)
+		require.Equal(t, first.ID, again.ID, "it is the same change")
+		require.Len(t, again.Blockers, 2)
+		_, err = w.Confirm(bob, first.ID, first.ParamsHash)
+		require.ErrorIs(t, err, change.ErrOutdated)
+		_, err = w.Confirm(bob, again.ID, again.ParamsHash)
+		require.NoError(t, err)
+	})
+}
+
+func TestHeldChangeExpiresUnconfirmed(t *testing.T) {
+	each(t, change.ScopeNeighbourhood, func(t *testing.T, w *world) {
+		bob := as(t.Context(), w.person(t, "bob", identity.RoleApprover), identity.ChannelConsole)
+		w.mustClaim(t, deploy("api", twoPM, 0))
+		_, held := w.claim(t, deploy("web", twoPM, 0))
+		w.db.Advance(t, change.DefaultConfirmTTL)
+		_, err := w.Confirm(bob, held.ID, held.ParamsHash)
+		require.ErrorIs(t, err, change.ErrWrongState)
+		_, fresh := w.claim(t, deploy("web", twoPM, 0))
+		require.NotEqual(t, held.ID, fresh.ID, "asking again asks people again")
+	})
+}
+
 // messages are the kinds of undelivered messages about a change.
 func (w *world) messages(t *testing.T, id string) []string {
 	t.Helper()
