@@ -61,7 +61,7 @@ func New(o Options) (*Guard, error) {
 		Secret: g.opts.Secret, Logger: g.log, AccessLog: g.opts.AccessLog, Clock: g.opts.Clock,
 		NewClient:   func(connect time.Duration) gateway.Client { return upstream.NewClient(connect) },
 		BodyTimeout: g.opts.BodyTimeout, WriteTimeout: g.opts.WriteTimeout,
-		Registerer: g.opts.Registerer, LeaseOver: func() { g.holder.endLeases() }, LastHeard: g.lastHeard,
+		Registerer: g.opts.Registerer, LeaseOver: func() { g.holder.tryEndLeases() }, LastHeard: g.lastHeard,
 	})
 	if err != nil {
 		return nil, err

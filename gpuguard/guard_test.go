@@ -2,6 +2,7 @@ package gpuguard_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -292,7 +293,14 @@ func TestRealEngineBehindTheGateway(t *testing.T) {
 	require.Equal(t, policy.OutcomeOK, a.Outcome())
 
 	knobs := enginesim.DefaultKnobs()
-	knobs.EmptyRatio = 1
+	knobs.EmptyRatio, knobs.CutRatio = 0, 1
+	require.NoError(t, engine.SetKnobs(knobs))
+	a = g.Chat(strings.TrimSuffix(plainBody, "}") + `,"stream":true}`)
+	require.ErrorIs(t, a.Err, io.ErrUnexpectedEOF, "a cut stays visible (R30)")
+	require.EqualValues(t, 1, g.State().Outcomes["llm"][policy.OutcomeUpstreamCut])
+	require.Equal(t, policy.OutcomeOK, g.Chat(plainBody).Outcome(), "cuts concern streams only")
+
+	knobs.EmptyRatio, knobs.CutRatio = 1, 0
 	require.NoError(t, engine.SetKnobs(knobs))
 	var last gpuguardtest.Answer
 	for range 6 {

@@ -124,6 +124,18 @@ func (h *holder) wake(now time.Time) {
 func (h *holder) endLeases() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.endOver()
+}
+
+// tryEndLeases is endLeases for requests: it never waits for an update.
+func (h *holder) tryEndLeases() {
+	if h.mu.TryLock() {
+		defer h.mu.Unlock()
+		h.endOver()
+	}
+}
+
+func (h *holder) endOver() {
 	now := h.clock()
 	left := policy.Live(h.overrides, now)
 	ended := len(h.overrides) - len(left)

@@ -46,7 +46,8 @@ type Options struct {
 	// AccessLog takes the one line per request. Nil means Logger; a logger on
 	// slog.DiscardHandler silences it.
 	AccessLog *slog.Logger
-	// Registerer receives the gpuguard_* metrics; nil means that none are published.
+	// Registerer receives the gpuguard_* metrics; nil means that none are
+	// published. Two gateways of one process need one each.
 	Registerer prometheus.Registerer
 	// Gatherer is what /metrics on AdminAddr shows; nil means no such page.
 	Gatherer prometheus.Gatherer

@@ -123,7 +123,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // stage decides whether a request goes on: nil means it does.
 type stage func(*exchange) *refusal
 
-// stages is the order of DESIGN up to the call.
+// stages is the order up to the call. What would refuse over-long contexts or
+// answer from a cache belongs between classify and takeLimits, since limits
+// protect engines and count only what reaches one; admission by engine state
+// belongs after takeLimits, a bulkhead before admit.
 var stages = []stage{
 	(*exchange).route,
 	(*exchange).authenticate,
