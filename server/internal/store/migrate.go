@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -18,13 +19,27 @@ import (
 // versionTable is where goose notes which migrations ran.
 const versionTable = "schema_migrations"
 
+// sqliteMigrateAttempts bounds how often Migrate looks again on SQLite; with
+// its pauses that is about two seconds.
+const sqliteMigrateAttempts = 20
+
 // Migrate brings the schema up to this program's version. Servers that start at
 // the same moment wait for each other.
 func (s *Store) Migrate(ctx context.Context) error {
-	return s.withGoose(func(p *goose.Provider) error {
-		_, err := p.Up(ctx)
-		return err
-	})
+	for attempt := 1; ; attempt++ {
+		err := s.withGoose(func(p *goose.Provider) error {
+			_, err := p.Up(ctx)
+			return err
+		})
+		if err == nil || !s.sqlite || attempt == sqliteMigrateAttempts {
+			return err
+		}
+		// goose has a lock for PostgreSQL alone: another process may have taken
+		// the step that failed here, whole or not at all. Look again.
+		if waitErr := pause(ctx, 50*time.Millisecond); waitErr != nil {
+			return errors.Join(err, waitErr)
+		}
+	}
 }
 
 // MigrateDown takes the schema back to the given version; 0 removes it with all data.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -211,12 +212,17 @@ func (s *Store) openSQLite(ctx context.Context, maxConns int) error {
 	return err
 }
 
-// prepareFile makes the file readable by its owner alone: it holds sessions and
-// the hashes of tokens.
+// prepareFile makes a new file readable by its owner alone: it holds sessions and
+// the hashes of tokens. It must not touch one that is there: closing it would
+// drop the locks that this process's own connections hold on it
+// (sqlite.org/howtocorrupt.html, 2.2).
 func prepareFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
 	if err != nil {
-		return fmt.Errorf("store: open the SQLite file (does its folder exist?): %w", err)
+		return fmt.Errorf("store: create the SQLite file (does its folder exist?): %w", err)
 	}
 	return f.Close()
 }

@@ -39,7 +39,7 @@ func (s *Store) InTx(ctx context.Context, fn func(*Tx) error) error {
 		if err == nil || !repeatable(err) || attempt == maxAttempts {
 			return err
 		}
-		if waitErr := pause(ctx, attempt); waitErr != nil {
+		if waitErr := pause(ctx, time.Millisecond<<attempt); waitErr != nil {
 			return errors.Join(waitErr, err)
 		}
 	}
@@ -106,9 +106,9 @@ func (s *Store) once(ctx context.Context, pool *sql.DB, base *gorm.DB, opts *sql
 	return nil
 }
 
-// pause waits a random part of a doubling time.
-func pause(ctx context.Context, attempt int) error {
-	timer := time.NewTimer(time.Millisecond + rand.N(2*time.Millisecond<<attempt))
+// pause waits between one and three times d, at random.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d + rand.N(2*d))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
