@@ -17,6 +17,7 @@ import (
 	"holdfast/actions"
 	"holdfast/actions/actionstest"
 	"holdfast/actions/builtin"
+	"holdfast/internal/testenv"
 	"holdfast/server/alert"
 	"holdfast/server/audit"
 	"holdfast/server/change"
@@ -25,7 +26,7 @@ import (
 	"holdfast/server/outbox"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(testenv.Exit)) }
 
 // memory is a Store whose transactions are copies. Runs come from the engine.
 type memory struct {
