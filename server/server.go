@@ -121,7 +121,7 @@ func (s *Server) domain(context.Context) (err error) {
 	s.people = identity.New(identity.Options{Store: s.store.Identity(), Logger: s.log.With("component", "identity"), SessionTTL: s.opts.SessionTTL})
 	s.incidents = incident.New(incident.Options{Store: s.store.Incidents()})
 	s.intake = alert.New(alert.Options{Store: s.store.Alerts(), Logger: s.log.With("component", "alerts"), Registerer: s.opts.Registerer})
-	s.calendar = change.New(change.Options{Store: s.store.Changes(), Catalogue: s.opts.Config.Catalogue(), People: s.people, Logger: s.log.With("component", "calendar")})
+	s.calendar = change.New(change.Options{Store: s.store.Changes(), Catalogue: s.opts.Config.Catalogue(), People: s.people, Logger: s.log.With("component", "calendar"), Registerer: s.opts.Registerer})
 	s.fleet, err = fleet.New(fleet.Options{Store: s.store.Fleet(), Logger: s.log.With("component", "fleet"), Metrics: s.opts.Registerer})
 	if err != nil {
 		return err
