@@ -87,7 +87,7 @@ func (x *exchange) diagnose(w *watch, err error) (policy.Outcome, string) {
 		return policy.OutcomeTimeoutIdle, cause.Error()
 	case errors.Is(cause, errTotal):
 		return policy.OutcomeTimeoutTotal, cause.Error()
-	case errors.Is(cause, errPatience):
+	case errors.Is(cause, errPatience), errors.Is(cause, errReader):
 		return policy.OutcomeClientCancelled, cause.Error()
 	case x.r.Context().Err() != nil:
 		return policy.OutcomeClientCancelled, "the caller left"

@@ -5,8 +5,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -112,6 +114,43 @@ func TestCallerWhoDoesNotReadIsCutOff(t *testing.T) {
 		require.EqualValues(t, 1, b.outcomes(policy.OutcomeClientCancelled))
 		require.Zero(t, b.breaker().Calls)
 	})
+}
+
+func TestSlowReaderIsNoFaultOfTheUpstream(t *testing.T) {
+	t.Parallel()
+	const chunks = 100
+	flood := func(w http.ResponseWriter, r *http.Request) {
+		for range chunks {
+			events(w, chunk)
+		}
+		events(w, done)
+	}
+	for name, body := range map[string]string{"idle limit": streamBody, "total limit": plainBody} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			upstream := flood
+			if body == plainBody {
+				upstream = jsonAnswer(http.StatusOK, `{"data":"`+strings.Repeat("x", 300_000)+`"}`)
+			}
+			inBubble(t, only(upstream), nil, func(t *testing.T, b *bench) {
+				resp, err := b.client.Do(b.request(http.MethodPost, chatPath, body))
+				require.NoError(t, err)
+				defer resp.Body.Close()
+				pass(25 * time.Second) // idle is 5 s, total 20 s, the write limit 30 s
+				got, err := io.ReadAll(resp.Body)
+				synctest.Wait()
+				require.Equal(t, 0, int(b.breaker().FailureRate))
+				if body == streamBody {
+					require.NoError(t, err)
+					require.Len(t, got, chunks*len(chunk)+len(done))
+					require.EqualValues(t, 1, b.outcomes(policy.OutcomeOK))
+					return
+				}
+				require.Error(t, err)
+				require.EqualValues(t, 1, b.outcomes(policy.OutcomeClientCancelled))
+			})
+		})
+	}
 }
 
 func TestTooLargeBodyIsRefusedBeforeItIsSent(t *testing.T) {

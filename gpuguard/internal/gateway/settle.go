@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 
@@ -55,10 +54,6 @@ func (g *Gateway) breakerChanged(dependency string, s breaker.State) {
 
 // fault ends a request whose stage panicked.
 func (x *exchange) fault(v any) {
-	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		x.abort = true
-		return
-	}
 	x.gateway.metrics.Panicked()
 	x.gateway.opts.Logger.Error("request handling failed", "fault", faultText(v), "request_id", x.record.RequestID)
 	x.outcome(policy.OutcomeInternal, "fault in the gateway")

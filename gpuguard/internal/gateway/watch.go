@@ -16,6 +16,7 @@ var (
 	errIdle      = errors.New("silent for too long")
 	errTotal     = errors.New("not done in time")
 	errPatience  = errors.New("the caller's own deadline passed")
+	errReader    = errors.New("the caller read too slowly")
 )
 
 // watch bounds the phases of one call: first byte, then silence (streams only),
@@ -30,6 +31,7 @@ type watch struct {
 	phase    *time.Timer
 	whole    *time.Timer
 	waiting  atomic.Bool // for the first byte
+	writing  atomic.Bool // to the caller: silence then says nothing of the upstream
 	capped   atomic.Bool // whole is the caller's deadline
 }
 
@@ -49,17 +51,22 @@ func (w *watch) phaseOver() {
 	switch {
 	case w.waiting.Load():
 		w.cancel(errFirstByte)
+	case w.writing.Load():
+		w.phase.Reset(w.limits.Idle.D()) // it is the caller who holds things up
 	case w.stream.Load():
 		w.cancel(errIdle)
 	}
 }
 
 func (w *watch) wholeOver() {
-	if w.capped.Load() {
+	switch {
+	case w.capped.Load():
 		w.cancel(errPatience)
-		return
+	case w.writing.Load():
+		w.cancel(errReader)
+	default:
+		w.cancel(errTotal)
 	}
-	w.cancel(errTotal)
 }
 
 // wholeLeft is the rest of the limit for the whole request: the caller's own
