@@ -26,11 +26,13 @@ type message struct {
 // Limits of a card. Slack takes 50 blocks and, all texts together, about 13,200
 // characters (slackapi/bolt-js#2509); these keep below both at their worst.
 const (
-	maxSummary  = 2000
+	maxSummary  = 1500
 	maxAlerts   = 1800
-	maxRuns     = 8
-	maxRunTitle = 150
-	maxRunState = 400
+	maxRuns     = 5
+	maxRunTitle = 120
+	maxRunState = 250
+	maxLinks    = 1500
+	maxPlace    = 200
 	maxPending  = 5
 )
 
@@ -73,10 +75,12 @@ func drawIncident(c chat.IncidentCard) message {
 func runBlocks(c chat.IncidentCard) []slack.Block {
 	var blocks []slack.Block
 	for _, r := range c.Runs[:min(maxRuns, len(c.Runs))] {
-		blocks = append(blocks,
-			slack.NewSectionBlock(plain(clip(oneLine(r.Plan.Summary), maxRunTitle)+" – "+clip(r.Requester.Name, 60), maxText), nil, nil),
-			slack.NewContextBlock("", mrkdwn(runState(r, c.Now), maxRunState), plain(runDetail(r), maxRunState)),
-		)
+		blocks = append(blocks, slack.NewSectionBlock(plain(clip(oneLine(r.Plan.Summary), maxRunTitle)+" – "+clip(r.Requester.Name, 60), maxText), nil, nil))
+		state := []slack.MixedElement{mrkdwn(runState(r, c.Now), maxRunState)}
+		if detail := runDetail(r); detail != "" {
+			state = append(state, plain(detail, maxRunState))
+		}
+		blocks = append(blocks, slack.NewContextBlock("", state...))
 		if b := buttonsOf(c.RunButtons, "run:"+r.ID); len(b) > 0 {
 			blocks = append(blocks, buttonBlock(b))
 		}
@@ -131,7 +135,7 @@ func incidentFields(c chat.IncidentCard) []*slack.TextBlockObject {
 
 // field shows its value literally.
 func field(name, value string) *slack.TextBlockObject {
-	return plain(name+"\n"+oneLine(value), 300)
+	return plain(name+"\n"+oneLine(value), maxPlace)
 }
 
 func alertLines(c chat.IncidentCard) string {
@@ -178,7 +182,11 @@ func runDetail(r actions.Run) string {
 	case actions.StatusActive:
 		return verdict(r.Verification)
 	case actions.StatusEnded:
-		return joinClip([]string{prefixed("by ", clip(r.EndedBy, 60)), verdict(r.Verification)}, " · ", maxRunState)
+		by := prefixed("by ", clip(r.EndedBy, 60))
+		if r.Verification.Verdict == "" {
+			return by
+		}
+		return joinClip([]string{by, verdict(r.Verification)}, " · ", maxRunState)
 	case actions.StatusFailed:
 		return r.EndDetail
 	case actions.StatusAccepted, actions.StatusReverting:
@@ -229,7 +237,7 @@ func incidentLinks(c chat.IncidentCard) string {
 	if c.Incident.SourceURL != "" {
 		parts = append(parts, link(c.Incident.SourceURL, "Source"))
 	}
-	return joinClip(append(parts, "as of "+clockUTC(c.Now)), " · ", maxText)
+	return joinClip(append(parts, "as of "+clockUTC(c.Now)), " · ", maxLinks)
 }
 
 // drawChange draws the card of a change that waits for a confirmation.

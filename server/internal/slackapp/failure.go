@@ -84,20 +84,16 @@ type failure struct {
 
 func failureOf(err error) failure {
 	var f failure
-	var call *callError
-	if errors.As(err, &call) {
+	if call, ok := errors.AsType[*callError](err); ok {
 		f.method, f.channel = call.method, call.channel
 	}
-	var limited *slack.RateLimitedError
-	if errors.As(err, &limited) {
+	if limited, ok := errors.AsType[*slack.RateLimitedError](err); ok {
 		f.limited, f.refused = max(limited.RetryAfter, time.Second), true
 	}
-	var answer slack.SlackErrorResponse
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[slack.SlackErrorResponse](err); ok {
 		f.code, f.refused = answer.Err, !ambiguous[answer.Err]
 	}
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
 		f.refused = true // never connected
 	}
 	return f

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -415,5 +414,3 @@ func openCard() chat.IncidentCard {
 		URL: "https://holdfast.example/incidents/1", Now: noon,
 	}
 }
-
-func long(n int, s string) string { return strings.Repeat(s, n/len([]rune(s))+1) }

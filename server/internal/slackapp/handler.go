@@ -33,8 +33,7 @@ func (a *App) verified(next func(http.ResponseWriter, *http.Request, []byte) boo
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
-			var tooBig *http.MaxBytesError
-			if errors.As(err, &tooBig) {
+			if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 				a.refuse(w, http.StatusRequestEntityTooLarge, "too_large", "the request is larger than 1 MiB")
 				return
 			}
