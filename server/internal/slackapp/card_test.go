@@ -283,7 +283,7 @@ func TestR22_EveryCardIsAcceptedBySlack(t *testing.T) {
 }
 
 func anyCard(t *rapid.T) chat.IncidentCard {
-	text := func(name string) string { return nasty(3000).Draw(t, name) }
+	text := func(name string) string { return nasty(1000).Draw(t, name) }
 	c := openCard()
 	c.Incident.Title, c.Incident.Summary, c.Incident.Service = text("title"), text("summary"), text("service")
 	c.Incident.Environment, c.Incident.AckedBy = text("environment"), text("acked by")
@@ -319,7 +319,7 @@ func TestR22_EveryChangeCardIsAcceptedBySlack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setup{idle: true})
 	rapid.Check(t, func(t *rapid.T) {
-		text := func(name string) string { return nasty(2000).Draw(t, name) }
+		text := func(name string) string { return nasty(700).Draw(t, name) }
 		c := changeCards()["held"]
 		c.Change.Service, c.Change.Environment, c.Change.Summary = text("service"), text("environment"), text("summary")
 		c.Change.RunID, c.Change.RequesterName, c.Change.DecidedBy = text("run"), text("requester"), text("decider")
