@@ -153,6 +153,45 @@ func TestSlowReaderIsNoFaultOfTheUpstream(t *testing.T) {
 	}
 }
 
+// slowBody takes its time before each of its two halves.
+type slowBody struct {
+	pause time.Duration
+	parts []string
+}
+
+func (s *slowBody) Read(p []byte) (int, error) {
+	if len(s.parts) == 0 {
+		return 0, io.EOF
+	}
+	pass(s.pause)
+	n := copy(p, s.parts[0])
+	s.parts = s.parts[1:]
+	return n, nil
+}
+
+func TestSlowUploadUsesUpNoneOfTheUpstreamsTime(t *testing.T) {
+	t.Parallel()
+	up := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		pass(14 * time.Second)
+		jsonAnswer(http.StatusOK, goodAnswer)(w, r)
+	}
+	send := func(b *bench, patience string) answer {
+		r := b.request(http.MethodPost, chatPath, "")
+		r.Body, r.ContentLength = io.NopCloser(&slowBody{4 * time.Second, []string{"{}", "  "}}), -1
+		if patience != "" {
+			r.Header.Set("X-Request-Timeout", patience)
+		}
+		return b.do(r)
+	}
+	inBubble(t, only(up), nil, func(t *testing.T, b *bench) { // 8 s + 14 s, and a total of 20 s
+		require.Equal(t, policy.OutcomeOK, send(b, "").outcome())
+		began := time.Now()
+		require.Equal(t, policy.OutcomeClientCancelled, send(b, "19").outcome())
+		require.Equal(t, 19*time.Second, time.Since(began), "the caller's deadline counts from the request's begin")
+	})
+}
+
 func TestTooLargeBodyIsRefusedBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) {

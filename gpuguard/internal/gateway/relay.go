@@ -141,14 +141,14 @@ func bodyAllowed(status int) bool {
 
 // push writes what is held; streams are flushed at once.
 func (rl *relay) push() error {
-	rl.w.writing.Store(true)
-	defer rl.w.writing.Store(false)
-	err := rl.x.out.write(rl.buf[:rl.held])
-	rl.held = 0
-	if err == nil && !rl.told && (rl.judge.events || rl.resp.ContentLength < 0) {
-		err = rl.x.out.flush()
-	}
-	return err
+	return rl.w.write(func() error {
+		err := rl.x.out.write(rl.buf[:rl.held])
+		rl.held = 0
+		if err == nil && !rl.told && (rl.judge.events || rl.resp.ContentLength < 0) {
+			err = rl.x.out.flush()
+		}
+		return err
+	})
 }
 
 // finish settles an answer that came to its end after its header was sent.

@@ -33,12 +33,20 @@ type watch struct {
 	waiting  atomic.Bool // for the first byte
 	writing  atomic.Bool // to the caller: silence then says nothing of the upstream
 	capped   atomic.Bool // whole is the caller's deadline
+	// active is when bytes last came or went (time.Duration since start). The
+	// timer looks at it when it fires: a stream is spared a reset per token.
+	active atomic.Int64
 }
 
 // newWatch begins with the time for connecting, sending and the first byte
-// together; sent narrows it. waited is how long the caller has been here.
+// together; traced narrows it. patience is the caller's own limit, 0 for none, of
+// which waited is used up: the time a body took to arrive is the caller's, not
+// the upstream's.
 func newWatch(parent context.Context, limits policy.Timeouts, stream bool, patience, waited time.Duration) *watch {
-	w := &watch{limits: limits, start: time.Now().Add(-waited), patience: patience}
+	w := &watch{limits: limits, start: time.Now()}
+	if patience > 0 {
+		w.patience = max(1, patience-waited)
+	}
 	w.stream.Store(stream)
 	w.ctx, w.cancel = context.WithCancelCause(parent)
 	w.waiting.Store(true)
@@ -51,9 +59,14 @@ func (w *watch) phaseOver() {
 	switch {
 	case w.waiting.Load():
 		w.cancel(errFirstByte)
+	case !w.stream.Load():
 	case w.writing.Load():
 		w.phase.Reset(w.limits.Idle.D()) // it is the caller who holds things up
-	case w.stream.Load():
+	default:
+		if left := w.limits.Idle.D() - w.silent(); left > 0 {
+			w.phase.Reset(left)
+			return
+		}
 		w.cancel(errIdle)
 	}
 }
@@ -62,7 +75,7 @@ func (w *watch) wholeOver() {
 	switch {
 	case w.capped.Load():
 		w.cancel(errPatience)
-	case w.writing.Load():
+	case w.writing.Load() && w.silent() > stuckWrite:
 		w.cancel(errReader)
 	default:
 		w.cancel(errTotal)
@@ -103,12 +116,30 @@ func (w *watch) becomeStream() {
 
 // progress notes that bytes came.
 func (w *watch) progress() {
-	w.waiting.Store(false)
-	if w.stream.Load() {
+	w.touch()
+	if w.waiting.Swap(false) {
 		w.phase.Reset(w.limits.Idle.D())
-		return
 	}
-	w.phase.Stop()
+}
+
+// stuckWrite is how long one write may take before the caller is to blame for
+// an answer that did not end in time.
+const stuckWrite = time.Second
+
+// silent is the time since bytes last came or went.
+func (w *watch) silent() time.Duration {
+	return time.Since(w.start) - time.Duration(w.active.Load())
+}
+
+func (w *watch) touch() { w.active.Store(int64(time.Since(w.start))) }
+
+// write runs f, which writes to the caller.
+func (w *watch) write(f func() error) error {
+	w.writing.Store(true)
+	err := f()
+	w.touch()
+	w.writing.Store(false)
+	return err
 }
 
 // stop ends the watch; the response body must have been closed.
