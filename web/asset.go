@@ -109,7 +109,7 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	header.Set("Cache-Control", a.cache)
-	header.Set("Etag", etag)
+	header.Set("ETag", etag)
 	if matches(r.Header.Get("If-None-Match"), etag) {
 		header.Del("Content-Encoding")
 		w.WriteHeader(http.StatusNotModified)

@@ -3,6 +3,7 @@ import { type QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { AnnounceProvider } from "../ui/announce";
 import type { newRouter } from "./router";
+import { styleNonce } from "./styleNonce";
 import { theme } from "./theme";
 
 const colorScheme = localStorageColorSchemeManager({ key: "holdfast-color-scheme" });
@@ -25,10 +26,4 @@ export function App({ router, queries }: Props) {
       </QueryClientProvider>
     </MantineProvider>
   );
-}
-
-/** The nonce of this page's content policy; a browser hides the attribute but not the property. */
-function styleNonce(): string {
-  const carrier = document.querySelector<HTMLElement>("meta[property=csp-nonce], script[nonce]");
-  return carrier?.nonce ?? "";
 }

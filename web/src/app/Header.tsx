@@ -118,7 +118,7 @@ function PersonMenu({ me }: { me: Me }) {
         <Button
           variant="subtle"
           color="gray"
-          size="compact-md"
+          size="compact-sm"
           className={classes.person}
           leftSection={<IconUser size={18} aria-hidden />}
           aria-label={`${me.name}, ${me.role}`}

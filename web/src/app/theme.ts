@@ -1,4 +1,4 @@
-import { createTheme, type MantineColorsTuple, Modal, Tooltip } from "@mantine/core";
+import { Alert, createTheme, type MantineColorsTuple, Modal, Tooltip } from "@mantine/core";
 
 // Sea green: no severity has this colour.
 const tide: MantineColorsTuple = [
@@ -28,6 +28,9 @@ const dark: MantineColorsTuple = [
   "#080b0f",
 ];
 
+// Alerts have the tones of tokens.css, whose text is readable on its background.
+const alertTones: Record<string, string> = { red: "bad", yellow: "warning", teal: "good" };
+
 /** Design decisions of the console; colours with a meaning are in tokens.css. */
 export const theme = createTheme({
   primaryColor: "tide",
@@ -39,6 +42,17 @@ export const theme = createTheme({
   headings: { fontWeight: "650" },
   respectReducedMotion: true,
   components: {
+    Alert: Alert.extend({
+      vars: (_theme, { color }) => {
+        const tone = alertTones[color ?? ""] ?? "info";
+        return {
+          root: {
+            "--alert-bg": `var(--hf-${tone}-background)`,
+            "--alert-color": `var(--hf-${tone}-text)`,
+          },
+        };
+      },
+    }),
     Modal: Modal.extend({
       defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.55 } },
     }),

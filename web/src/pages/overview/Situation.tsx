@@ -31,7 +31,7 @@ export function Situation() {
         }}
         note={ends ? <Ends at={ends} /> : undefined}
       />
-      <Tile name="Gateways current" fact={gatewayFact(gateways?.items)} />
+      <Tile name="Gateways up to date" fact={gatewayFact(gateways?.items)} />
       <Tile name="Changes" fact={changeFact(changes?.items)} />
     </section>
   );
