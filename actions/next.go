@@ -100,7 +100,7 @@ func nextExecuting(run Run, v view, now time.Time, t timing) (transition, bool) 
 		run.Lineage, run.Revision = v.snap.Lineage, v.snap.Revision
 		return transition{run: run}, true
 	}
-	if g, ok := rejecting(v.snap.Gateways, run); ok {
+	if g, ok := rejecting(v.snap, run); ok {
 		tr := fail(run, EndRejected, now, fmt.Sprintf("gateway %s rejected revision %d: %s", g.Name, g.RejectedRevision, g.Error))
 		tr.remove, tr.closeChange = true, true
 		tr.cause = fmt.Sprintf("run %s taken back: gateway %s rejected it", run.ID, g.Name)
@@ -112,7 +112,7 @@ func nextExecuting(run Run, v view, now time.Time, t timing) (transition, bool) 
 	if silent(v.snap.Gateways) && now.Before(run.ExecutedAt.Add(t.ackWait)) {
 		return transition{}, false
 	}
-	missing := missingAt(v.snap.Gateways, run.Lineage, run.Revision)
+	missing := missingAt(v.snap, run.Revision)
 	if len(missing) > 0 {
 		return waiting(run, missing, v.snap.Gateways, now, run.ExecutedAt.Add(t.ackWait))
 	}
@@ -172,7 +172,7 @@ func nextReverting(run Run, v view, now time.Time, t timing) (transition, bool) 
 	}
 	var missing []string
 	for _, g := range v.snap.Gateways {
-		if g.Live && !released(g, run, now) {
+		if g.Live && !released(g, run, v.snap, now) {
 			missing = append(missing, g.Name)
 		}
 	}
@@ -253,10 +253,10 @@ func withErrors(names []string, all []Gateway) []string {
 }
 
 // missingAt names the live gateways that do not hold the revision yet.
-func missingAt(all []Gateway, lineage string, revision int64) []string {
+func missingAt(snap Snapshot, revision int64) []string {
 	var names []string
-	for _, g := range all {
-		if g.Live && !g.holds(lineage, revision) {
+	for _, g := range snap.Gateways {
+		if g.Live && !g.holds(snap, revision) {
 			names = append(names, g.Name)
 		}
 	}
@@ -264,17 +264,19 @@ func missingAt(all []Gateway, lineage string, revision int64) []string {
 	return names
 }
 
-// holds says whether the gateway acknowledged the revision or a later one.
-func (g Gateway) holds(lineage string, revision int64) bool {
-	return g.Lineage == lineage && g.Revision >= revision
+// holds says whether the gateway acknowledged the revision or a later one. One
+// that is ahead of the newest revision holds another history: the database was
+// restored from a backup, and the gateway refuses what is older than it has.
+func (g Gateway) holds(snap Snapshot, revision int64) bool {
+	return g.Lineage == snap.Lineage && g.Revision >= revision && g.Revision <= snap.Revision
 }
 
 // rejecting finds a live gateway that was given the run's layers and refused
 // them. It may have skipped to a later revision; the layers are in that too.
-func rejecting(all []Gateway, run Run) (Gateway, bool) {
-	for _, g := range all {
-		sameLineage := g.Lineage == run.Lineage || g.Lineage == ""
-		if g.Live && sameLineage && g.RejectedRevision >= run.Revision && !g.holds(run.Lineage, run.Revision) {
+func rejecting(snap Snapshot, run Run) (Gateway, bool) {
+	for _, g := range snap.Gateways {
+		ours := g.Lineage == "" || g.Lineage == run.Lineage && g.Revision < run.Revision
+		if g.Live && ours && g.RejectedRevision >= run.Revision {
 			return g, true
 		}
 	}
@@ -283,8 +285,8 @@ func rejecting(all []Gateway, run Run) (Gateway, bool) {
 
 // released says whether a gateway no longer enforces the run: it took the
 // revision without it, or ended the lease by its own clock.
-func released(g Gateway, run Run, now time.Time) bool {
-	if g.holds(run.Lineage, run.RevertRevision) {
+func released(g Gateway, run Run, snap Snapshot, now time.Time) bool {
+	if g.holds(snap, run.RevertRevision) {
 		return true
 	}
 	if now.Before(run.ExpiresAt) || g.StateAt.Before(run.ExpiresAt) {

@@ -98,7 +98,7 @@ func TestRejectionIsOfTheRunsOwnLayersOnly(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, got := rejecting([]Gateway{tt.g}, activeRun(time.Minute))
+			_, got := rejecting(Snapshot{Lineage: "l", Revision: 6, Gateways: []Gateway{tt.g}}, activeRun(time.Minute))
 			require.Equal(t, tt.want, got)
 		})
 	}
@@ -142,7 +142,7 @@ func TestNextHoldsItsInvariants(t *testing.T) {
 			require.True(t, v.allowed && len(v.plan.Leased) == 0)
 		}
 		if after.Status == StatusActive && r.Status != StatusActive {
-			require.Empty(t, missingAt(v.snap.Gateways, "l", 5), "active only when every live gateway acknowledged")
+			require.Empty(t, missingAt(v.snap, 5), "active only when every live gateway acknowledged")
 		}
 		if after.Status == StatusEnded || after.Status == StatusFailed {
 			require.True(t, after.NextAt.IsZero(), "nothing is due any more")
@@ -208,4 +208,13 @@ func FuzzCanonical(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, string(once), string(twice))
 	})
+}
+
+func TestGatewayAheadOfTheDatabaseHoldsNothingOfIt(t *testing.T) {
+	t.Parallel()
+	ahead := Gateway{Name: "gw-1", Live: true, Lineage: "l", Revision: 9}
+	snap := Snapshot{Lineage: "l", Revision: 5, Gateways: []Gateway{ahead}}
+	require.Equal(t, []string{"gw-1"}, missingAt(snap, 5))
+	snap.Revision = 9
+	require.Empty(t, missingAt(snap, 5))
 }

@@ -23,7 +23,8 @@ type MemberState string
 const (
 	// MemberLive: heard, and holds the newest revision.
 	MemberLive MemberState = "live"
-	// MemberBehind: heard, and holds an older revision or another lineage.
+	// MemberBehind: heard, and holds an older revision, another lineage, or a
+	// revision this database does not know (it was restored from a backup).
 	MemberBehind MemberState = "behind"
 	// MemberRejected: heard, and refused the revision it was given.
 	MemberRejected MemberState = "rejected"
@@ -65,17 +66,25 @@ func (s *Service) Gateways(ctx context.Context) ([]Member, error) {
 }
 
 func standing(g Gateway, head Head, now time.Time) MemberState {
-	held := g.Lineage == head.Lineage && g.Revision >= head.Revision
+	held := g.Lineage == head.Lineage && g.Revision == head.Revision
 	switch {
 	case !g.Live(now):
 		return MemberStale
 	case held:
 		return MemberLive
+	case g.ahead(head):
+		return MemberBehind
 	case g.Result == policy.AckRejected || g.RejectedRevision > g.Revision:
 		return MemberRejected
 	default:
 		return MemberBehind
 	}
+}
+
+// ahead says that the gateway holds a revision of this lineage that was never
+// written here: the database is older than what it handed out once.
+func (g Gateway) ahead(head Head) bool {
+	return g.Lineage == head.Lineage && g.Revision > head.Revision
 }
 
 // Bounds of an Ack. A policy has far fewer parts than maxReported.
@@ -103,7 +112,11 @@ func (s *Service) Ack(ctx context.Context, a policy.Ack) error {
 		return s.deny(ctx, p, verbAck, "gateway:"+a.Gateway, err)
 	}
 	var before, after Gateway
+	var head Head
 	err = s.store.InTx(ctx, func(tx Tx) error {
+		if head, err = tx.PolicyHead(); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
 		before, after, err = s.record(tx, a)
 		return err
 	})
@@ -112,6 +125,10 @@ func (s *Service) Ack(ctx context.Context, a policy.Ack) error {
 	}
 	s.samples.add(after)
 	s.report(ctx, before, after)
+	if after.ahead(head) && before.Revision != after.Revision {
+		s.log.WarnContext(ctx, "a gateway is ahead of this database, which was probably restored from a backup; an admin must confirm the lineage",
+			"gateway", after.Name, "gateway_revision", after.Revision, "revision", head.Revision)
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -196,7 +197,10 @@ func sameJSON(a, b json.RawMessage) bool {
 	return errA == nil && errB == nil && len(policy.Diff(docA, docB)) == 0
 }
 
-// ConfirmLineage accepts this database's lineage for gateways that hold another (admin).
+// ConfirmLineage accepts this database's policy for gateways that hold another
+// history (admin). When gateways are ahead of the newest revision, the database
+// was restored from a backup: they would refuse everything up to the revision
+// they hold, so a new lineage begins with what the database has.
 func (s *Service) ConfirmLineage(ctx context.Context) error {
 	p, err := s.permit(ctx, identity.RoleAdmin, verbConfirm, subjectPolicy)
 	if err != nil {
@@ -207,10 +211,11 @@ func (s *Service) ConfirmLineage(ctx context.Context) error {
 			return err
 		}
 		head, err := tx.PolicyHead()
-		if err != nil || head.LineageConfirmed {
+		if err != nil {
 			return err
 		}
-		if err := tx.ConfirmLineage(); err != nil {
+		head, changed, err := acceptHistory(tx, head)
+		if err != nil || !changed {
 			return err
 		}
 		tx.Touch("policy", fmt.Sprint(head.Revision))
@@ -222,6 +227,27 @@ func (s *Service) ConfirmLineage(ctx context.Context) error {
 		return fmt.Errorf("confirm the lineage: %w", err)
 	}
 	return nil
+}
+
+// acceptHistory confirms the lineage, or begins a confirmed one when gateways are ahead.
+func acceptHistory(tx Tx, head Head) (after Head, changed bool, err error) {
+	all, err := tx.Gateways()
+	if err != nil {
+		return head, false, err
+	}
+	switch {
+	case slices.ContainsFunc(all, func(g Gateway) bool { return g.ahead(head) }):
+		err = tx.InitPolicy(strings.ToLower(rand.Text()), true, head.Base)
+	case !head.LineageConfirmed:
+		err = tx.ConfirmLineage()
+	default:
+		return head, false, nil
+	}
+	if err != nil {
+		return head, false, err
+	}
+	after, err = tx.PolicyHead()
+	return after, true, err
 }
 
 // Revisions lists the history below before (0: from the newest), newest first.

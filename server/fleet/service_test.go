@@ -86,6 +86,21 @@ func TestFreshLineageWaitsForAnAdminWhenGatewaysHoldAnother(t *testing.T) {
 	require.Equal(t, []audit.Decision{audit.Denied, audit.Allowed}, decisions)
 }
 
+func TestRestoredDatabaseBeginsALineageWhenAnAdminConfirms(t *testing.T) {
+	t.Parallel()
+	s, m, _ := fixture(t)
+	before := *m.read().head
+	require.NoError(t, s.Ack(gatewayToken(context.Background()), ack("gw-1", before.Lineage, 40)))
+	require.Equal(t, before.Lineage, m.read().head.Lineage, "no gateway can start a lineage by what it says")
+	require.NoError(t, s.ConfirmLineage(as(identity.RoleAdmin)))
+	after := *m.read().head
+	require.NotEqual(t, before.Lineage, after.Lineage)
+	require.True(t, after.LineageConfirmed)
+	require.Equal(t, before.Base, after.Base)
+	require.NoError(t, s.ConfirmLineage(as(identity.RoleAdmin)))
+	require.Equal(t, after.Lineage, m.read().head.Lineage, "once")
+}
+
 func document(t testing.TB, change func(*policy.Document)) json.RawMessage {
 	t.Helper()
 	doc := actionstest.Document()
@@ -217,13 +232,14 @@ func TestStandingOfGateways(t *testing.T) {
 		g    Gateway
 		want MemberState
 	}{
-		"holds the newest":         {Gateway{Lineage: "l", Revision: 5, LastHeardAt: start}, MemberLive},
-		"older revision":           {Gateway{Lineage: "l", Revision: 4, LastHeardAt: start}, MemberBehind},
-		"another lineage":          {Gateway{Lineage: "x", Revision: 9, LastHeardAt: start}, MemberBehind},
-		"refused the newest":       {Gateway{Lineage: "l", Revision: 4, RejectedRevision: 5, LastHeardAt: start}, MemberRejected},
-		"refused one, took a next": {Gateway{Lineage: "l", Revision: 5, RejectedRevision: 4, LastHeardAt: start}, MemberLive},
-		"silent for 15 s":          {Gateway{Lineage: "l", Revision: 5, LastHeardAt: start.Add(-15 * time.Second)}, MemberStale},
-		"silent for less":          {Gateway{Lineage: "l", Revision: 5, LastHeardAt: start.Add(-14 * time.Second)}, MemberLive},
+		"holds the newest":             {Gateway{Lineage: "l", Revision: 5, LastHeardAt: start}, MemberLive},
+		"older revision":               {Gateway{Lineage: "l", Revision: 4, LastHeardAt: start}, MemberBehind},
+		"ahead of a restored database": {Gateway{Lineage: "l", Revision: 9, LastHeardAt: start}, MemberBehind},
+		"another lineage":              {Gateway{Lineage: "x", Revision: 9, LastHeardAt: start}, MemberBehind},
+		"refused the newest":           {Gateway{Lineage: "l", Revision: 4, RejectedRevision: 5, LastHeardAt: start}, MemberRejected},
+		"refused one, took a next":     {Gateway{Lineage: "l", Revision: 5, RejectedRevision: 4, LastHeardAt: start}, MemberLive},
+		"silent for 15 s":              {Gateway{Lineage: "l", Revision: 5, LastHeardAt: start.Add(-15 * time.Second)}, MemberStale},
+		"silent for less":              {Gateway{Lineage: "l", Revision: 5, LastHeardAt: start.Add(-14 * time.Second)}, MemberLive},
 	} {
 		require.Equal(t, tt.want, standing(tt.g, head, start), name)
 	}
