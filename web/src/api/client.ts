@@ -1,6 +1,6 @@
 import createClient, { type Middleware } from "openapi-fetch";
 import { noteServerDate } from "../format/clock";
-import { problemFromAnswer } from "./problem";
+import { noAnswer, problemFromAnswer } from "./problem";
 import type { paths } from "./schema.gen";
 
 // Longer than any answer should take, shorter than a person's patience.
@@ -16,17 +16,23 @@ const refusals: Middleware = {
   },
 };
 
+/** fetch with a time limit; a failure of the network is told apart from faults of the console. */
+async function send(request: Request): Promise<Response> {
+  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+  try {
+    // Looked up at each call, so that tests can put their own in its place.
+    return await globalThis.fetch(new Request(request, { signal }));
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    throw noAnswer();
+  }
+}
+
 /** The typed API client: same origin, session cookie, JSON. */
 export const api = createClient<paths>({
   baseUrl: globalThis.location?.origin ?? "",
   credentials: "same-origin",
-  // Looked up at each call, so that tests can put their own in its place.
-  fetch: (request) =>
-    globalThis.fetch(
-      new Request(request, {
-        signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]),
-      }),
-    ),
+  fetch: send,
   // The server wants JSON on unsafe methods, also where there is no body.
   headers: { "Content-Type": "application/json" },
 });

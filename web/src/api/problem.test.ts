@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ProblemError, problemFromAnswer, problemOf } from "./problem";
+import { noAnswer, ProblemError, problemFromAnswer, problemOf } from "./problem";
 import { retryUnlessRefused } from "./queries";
 
 describe("problems", () => {
@@ -25,7 +25,7 @@ describe("problems", () => {
   );
 
   it("say what still works when no answer came", () => {
-    expect(problemOf(new TypeError("Failed to fetch")).title).toBe("holdfast does not answer");
+    expect(problemOf(noAnswer()).title).toBe("holdfast does not answer");
     expect(problemOf(new Error("odd")).detail).toBe("odd");
     expect(problemOf("odd").detail).toBe("odd");
   });

@@ -37,20 +37,21 @@ export function problemFromAnswer(status: number, body: unknown): ProblemError {
   });
 }
 
-/** What is shown for anything that was thrown, network failures included. */
+/** What stands for an answer that never came. */
+export function noAnswer(): ProblemError {
+  return new ProblemError({
+    type: "about:blank",
+    title: "holdfast does not answer",
+    status: 0,
+    detail:
+      "Gateways keep serving the policy they hold, and leases still end by themselves. Slack buttons work again when the server does.",
+  });
+}
+
+/** What is shown for anything that was thrown, faults of the console included. */
 export function problemOf(error: unknown): ProblemDocument {
   if (error instanceof ProblemError) {
     return error.problem;
-  }
-  if (error instanceof TypeError) {
-    // fetch throws TypeError when no answer came.
-    return {
-      type: "about:blank",
-      title: "holdfast does not answer",
-      status: 0,
-      detail:
-        "Gateways keep serving the policy they hold, and leases still end by themselves. Slack buttons work again when the server does.",
-    };
   }
   return {
     type: "about:blank",

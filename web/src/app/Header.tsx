@@ -121,7 +121,6 @@ function PersonMenu({ me }: { me: Me }) {
           size="compact-sm"
           className={classes.person}
           leftSection={<IconUser size={18} aria-hidden />}
-          aria-label={`${me.name}, ${me.role}`}
         >
           <span className={classes.name}>{me.name}</span>
           <span className={classes.role}>{me.role}</span>

@@ -1,4 +1,4 @@
-import { Alert, createTheme, type MantineColorsTuple, Modal, Tooltip } from "@mantine/core";
+import { Alert, Anchor, createTheme, type MantineColorsTuple, Modal, Tooltip } from "@mantine/core";
 
 // Sea green: no severity has this colour.
 const tide: MantineColorsTuple = [
@@ -42,6 +42,8 @@ export const theme = createTheme({
   headings: { fontWeight: "650" },
   respectReducedMotion: true,
   components: {
+    // Colour alone does not tell a link from the text around it.
+    Anchor: Anchor.extend({ defaultProps: { underline: "always" } }),
     Alert: Alert.extend({
       vars: (_theme, { color }) => {
         const tone = alertTones[color ?? ""] ?? "info";

@@ -8,6 +8,10 @@ globalThis.ResizeObserver ??= class {
   disconnect() {}
 };
 
+if (!("fonts" in document)) {
+  Object.defineProperty(document, "fonts", { value: new EventTarget() });
+}
+
 afterEach(() => {
   cleanup();
   vi.unstubAllGlobals();
