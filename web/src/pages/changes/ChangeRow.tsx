@@ -13,7 +13,7 @@ import { DecideButtons } from "./DecideButtons";
 export function ChangeRow({ change, highlighted }: { change: Change; highlighted?: boolean }) {
   const row = useRef<HTMLLIElement>(null);
   useEffect(() => {
-    if (highlighted) row.current?.scrollIntoView?.({ block: "center" });
+    if (highlighted) row.current?.scrollIntoView?.({ block: "nearest" });
   }, [highlighted]);
   return (
     <li

@@ -30,7 +30,7 @@ export function GatewaysPanel() {
           data.items.length === 0 ? (
             <Empty icon={<IconRouter size={22} />} title="No gateway has connected yet">
               Start one with <code>gpuguard run</code>, with this server&apos;s address and a
-              gateway token (<code>holdfast token create --kind gateway</code>).
+              gateway token (<code>holdfast token create --kind gateway --name NAME</code>).
             </Empty>
           ) : (
             <ul className="hf-list">
