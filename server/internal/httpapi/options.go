@@ -68,6 +68,9 @@ type Options struct {
 	Events    Events
 	// Ready says whether the database answers.
 	Ready func(ctx context.Context) error
+	// Unavailable says whether an error means that the database was away: it may be
+	// back by the time anybody asks Ready.
+	Unavailable func(err error) bool
 
 	// Slack serves /slack/, Console everything that is not an API path. Nil means 404.
 	Slack   http.Handler
@@ -85,7 +88,7 @@ type Options struct {
 
 func (o *Options) validate() error {
 	if o.Identity == nil || o.Incidents == nil || o.Alerts == nil || o.Changes == nil || o.Actions == nil ||
-		o.Fleet == nil || o.Audit == nil || o.Events == nil || o.Ready == nil || o.PublicURL == nil {
+		o.Fleet == nil || o.Audit == nil || o.Events == nil || o.Ready == nil || o.Unavailable == nil || o.PublicURL == nil {
 		return errors.New("httpapi: a required option is missing")
 	}
 	if o.Logger == nil {

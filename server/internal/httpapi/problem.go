@@ -133,7 +133,7 @@ func (a *handlers) fail(c *gin.Context, err error) {
 	}
 	p, ok := classify(err)
 	if !ok {
-		if e := a.Ready(c.Request.Context()); e != nil {
+		if a.Unavailable(err) || a.Ready(c.Request.Context()) != nil {
 			p = problem{status: http.StatusServiceUnavailable, kind: "unavailable", title: "The database does not answer", retryAfter: "2"}
 		} else {
 			p = problem{status: http.StatusInternalServerError, kind: "internal", title: "holdfast failed"}

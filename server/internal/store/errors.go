@@ -1,8 +1,13 @@
 package store
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 
 	gosqlite "github.com/glebarez/go-sqlite"
@@ -111,6 +116,41 @@ func ofParent(err, absent error) error {
 	return err
 }
 
+// ErrUnavailable says that the database went away, refuses connections or is too
+// busy: what was asked may work a moment later, and may have been done when the
+// loss came at the commit.
+var ErrUnavailable = errors.New("the database is not available")
+
+// unavailable marks an error that means ErrUnavailable; others stay as they are.
+func unavailable(err error) error {
+	if err == nil || errors.Is(err, ErrUnavailable) || !connectionLost(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// SQLSTATEs by which PostgreSQL says that it is going, coming or full: class 08
+// is a broken connection, 57P a server that stops or starts, 53300 too many connections.
+const (
+	connectionException = "08"
+	operatorIntervened  = "57P"
+	tooManyConnections  = "53300"
+)
+
+// connectionLost is for errors of the database driver alone.
+func connectionLost(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, connectionException) || strings.HasPrefix(pg.Code, operatorIntervened) || pg.Code == tooManyConnections
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		pgconn.SafeToRetry(err)
+}
+
 // check gives an error its context and its meaning in the domain.
 func (tx *Tx) check(what string, err error) error {
 	if err == nil {
@@ -119,7 +159,7 @@ func (tx *Tx) check(what string, err error) error {
 	if known := constraintError(err); known != nil {
 		err = known
 	} else {
-		err = fmt.Errorf("store: %s: %w", what, err)
+		err = fmt.Errorf("store: %s: %w", what, unavailable(err))
 	}
 	if repeatable(err) {
 		tx.repeat = err

@@ -322,3 +322,29 @@ func TestPruneRemovesOldRowsOnly(t *testing.T) {
 		require.Equal(t, "sessions 0, links 0, outbox 0", rows())
 	})
 }
+
+// A lost connection is told from a fault of the program, so that callers are
+// asked to come again (R06). The database may be back before anybody looks.
+func TestR06_ALostConnectionIsUnavailable(t *testing.T) {
+	t.Parallel()
+	db := storetest.Open(t, storetest.Postgres)
+	cut := "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		db.Exec(t, cut)
+		_, err := tx.People()
+		return err
+	})
+	require.ErrorIs(t, err, store.ErrUnavailable)
+	err = db.InTx(t.Context(), func(tx *store.Tx) error {
+		db.Exec(t, cut)
+		return nil
+	})
+	require.ErrorIs(t, err, store.ErrUnavailable, "at the commit")
+	require.NoError(t, db.View(t.Context(), func(*store.Tx) error { return nil }), "the pool heals itself")
+	err = db.View(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Person("nobody")
+		return err
+	})
+	require.NotErrorIs(t, err, store.ErrUnavailable)
+	require.ErrorIs(t, store.ErrBusy, store.ErrUnavailable)
+}

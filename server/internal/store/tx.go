@@ -46,7 +46,7 @@ func (s *Store) InTx(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // ErrBusy says that the turn to write on SQLite did not come within writerWait.
-var ErrBusy = errors.New("the database is busy: no turn to write came in time")
+var ErrBusy = fmt.Errorf("%w: it is busy, no turn to write came in time", ErrUnavailable)
 
 // writerWait bounds the queue of SQLite writers: far more than any transaction
 // takes, so that a forgotten one is an error and not a standstill.
@@ -81,7 +81,7 @@ func (s *Store) View(ctx context.Context, fn func(*Tx) error) error {
 func (s *Store) once(ctx context.Context, pool *sql.DB, base *gorm.DB, opts *sql.TxOptions, fn func(*Tx) error) error {
 	sqlTx, err := pool.BeginTx(ctx, opts)
 	if err != nil {
-		return fmt.Errorf("store: begin a transaction: %w", err)
+		return fmt.Errorf("store: begin a transaction: %w", unavailable(err))
 	}
 	// After a commit this does nothing; before one it also covers a panic in fn.
 	defer func() { _ = sqlTx.Rollback() }()
@@ -100,7 +100,7 @@ func (s *Store) once(ctx context.Context, pool *sql.DB, base *gorm.DB, opts *sql
 		return err
 	}
 	if err := sqlTx.Commit(); err != nil {
-		return fmt.Errorf("store: commit: %w", err)
+		return fmt.Errorf("store: commit: %w", unavailable(err))
 	}
 	tx.publish()
 	return nil
