@@ -71,6 +71,13 @@ func (a *handlers) ConfirmChange(ctx context.Context, r gen.ConfirmChangeRequest
 	if r.Body != nil {
 		hash = value(r.Body.Hash)
 	}
+	if hash == "" { // nothing to compare with: what stands there now is what is confirmed
+		c, err := a.Changes.Get(ctx, r.Id)
+		if err != nil {
+			return nil, err
+		}
+		hash = c.ParamsHash
+	}
 	c, err := a.Changes.Confirm(ctx, r.Id, hash)
 	return gen.ConfirmChange200JSONResponse{ChangeJSONResponse: gen.ChangeJSONResponse(toChange(c))}, err
 }
