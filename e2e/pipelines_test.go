@@ -44,8 +44,8 @@ func TestTwentyPipelines(t *testing.T) {
 
 		// Another person confirms one of those that wait; it may go now, the others still may not.
 		id := w.change(held)
-		require.Equal(t, http.StatusForbidden, api{w.url, w.ciToken}.call(t, http.MethodPost, "/api/v1/changes/"+id+"/confirm", nil, nil), "a pipeline cannot confirm")
-		require.Equal(t, http.StatusOK, w.bob.call(t, http.MethodPost, "/api/v1/changes/"+id+"/confirm", nil, nil))
+		api{w.url, w.ciToken}.must(t, http.StatusForbidden, http.MethodPost, "/api/v1/changes/"+id+"/confirm", nil)
+		w.bob.must(t, http.StatusOK, http.MethodPost, "/api/v1/changes/"+id+"/confirm", nil)
 		require.Equal(t, 0, w.check(held))
 		ci := []string{"HOLDFAST_URL=" + w.url, "HOLDFAST_TOKEN=" + w.ciToken}
 		output(t, ci, program("changecheck"), "start", "--change", id, "--run-id", held)
@@ -55,7 +55,7 @@ func TestTwentyPipelines(t *testing.T) {
 		for i, c := range codes {
 			run := fmt.Sprintf("run-%d", i)
 			if c == 10 && run != held {
-				require.Equal(t, http.StatusOK, w.bob.call(t, http.MethodPost, "/api/v1/changes/"+w.change(run)+"/reject", nil, nil))
+				w.bob.must(t, http.StatusOK, http.MethodPost, "/api/v1/changes/"+w.change(run)+"/reject", nil)
 				require.Equal(t, 20, w.check(run))
 				break
 			}

@@ -189,11 +189,8 @@ func (w *world) card(what string, match func(slacksim.Message) bool) slacksim.Me
 // press clicks a button as alice once it is there.
 func (w *world) press(label string) {
 	w.t.Helper()
-	var b slacksim.Element
-	m := w.card("the button "+label, func(m slacksim.Message) (ok bool) {
-		b, ok = m.Button(label)
-		return ok
-	})
+	m := w.card("the button "+label, func(m slacksim.Message) bool { _, ok := m.Button(label); return ok })
+	b, _ := m.Button(label)
 	res, err := w.sim.Click(w.t.Context(), slacksim.ClickRequest{Channel: m.Channel, TS: m.TS, ActionID: b.ActionID, UserID: "U0000ALICE"})
 	require.NoError(w.t, err)
 	require.True(w.t, res.Acked(), "answered %d", res.Status)

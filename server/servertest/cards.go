@@ -26,13 +26,9 @@ func (s *System) WaitCardSays(words ...string) slacksim.Message {
 // WaitButton waits until a card has a button with this label.
 func (s *System) WaitButton(label string) (slacksim.Message, slacksim.Element) {
 	s.t.Helper()
-	var found slacksim.Element
-	m := s.WaitCard("a card with the button "+label, func(m slacksim.Message) bool {
-		b, ok := m.Button(label)
-		found = b
-		return ok
-	})
-	return m, found
+	m := s.WaitCard("a card with the button "+label, func(m slacksim.Message) bool { _, ok := m.Button(label); return ok })
+	b, _ := m.Button(label)
+	return m, b
 }
 
 // WaitWhisper waits until a user was told privately something with all of the words.

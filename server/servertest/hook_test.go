@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	hook    = "/hooks/alertmanager"
-	hookCap = 32 << 20
+	hook     = "/hooks/alertmanager"
+	hookCap  = 32 << 20
+	otherCap = 1 << 20
 )
 
 func TestR28_TheHookTakesItsOwnTokenInTheHeaderAlone(t *testing.T) {
