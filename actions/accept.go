@@ -22,7 +22,7 @@ const (
 // effect exactly once, whatever is killed afterwards; nothing has been done yet.
 //
 // A second request with the same Key gives the first run together with
-// ErrDuplicate. ErrUnknownAction, ErrInvalidParams (naming the fields),
+// ErrDuplicate; when it asks for something else, ErrDuplicate without a run. ErrUnknownAction, ErrInvalidParams (naming the fields),
 // ErrForbidden, ErrPathLeased (naming the holder) and ErrOutdated accept
 // nothing; refusals are audited.
 func (e *Engine) Run(ctx context.Context, req Request) (Run, error) {
@@ -34,8 +34,11 @@ func (e *Engine) Run(ctx context.Context, req Request) (Run, error) {
 		return Run{}, err
 	}
 	seen, err := e.before(ctx, a, req)
-	if err != nil || seen.first != nil {
-		return duplicate(seen.first, req, err)
+	if err != nil {
+		return Run{}, err
+	}
+	if seen.first != nil {
+		return duplicate(seen.first, asked(ctx, a, req, seen.snap), nil)
 	}
 	if !seen.allowed {
 		return Run{}, e.deny(ctx, Run{Action: req.Action, IncidentID: req.IncidentID, Requester: req.Actor, Reason: req.Reason}, req.Actor, forbidden(req.Actor, "run", a.Spec()))
@@ -60,7 +63,7 @@ func (e *Engine) Run(ctx context.Context, req Request) (Run, error) {
 // before reads what a request is judged on.
 func (e *Engine) before(ctx context.Context, a Action, req Request) (seen judgedRequest, err error) {
 	err = e.store.View(ctx, func(tx Tx) error {
-		if seen.first, err = runByKey(tx, req.Key); err != nil || seen.first != nil {
+		if seen.first, err = runByKey(tx, req.Key); err != nil {
 			return err
 		}
 		if seen.allowed, err = tx.Allowed(req.Actor, a.Spec().Role); err != nil {
@@ -120,11 +123,11 @@ func (e *Engine) insert(ctx context.Context, run Run, spec Spec) (Run, error) {
 	switch {
 	case errors.Is(err, ErrDuplicate):
 		first, err = e.byKey(ctx, run.Key)
-		return duplicate(first, requestOf(run), err)
+		return duplicate(first, run, err)
 	case err != nil:
 		return Run{}, fmt.Errorf("run %s: %w", run.Action, err)
 	case first != nil:
-		return duplicate(first, requestOf(run), nil)
+		return duplicate(first, run, nil)
 	case !allowed:
 		return Run{}, e.deny(ctx, run, run.Requester, forbidden(run.Requester, "run", spec))
 	}
@@ -141,18 +144,28 @@ func (e *Engine) byKey(ctx context.Context, key string) (run *Run, err error) {
 	return run, err
 }
 
-// requestOf is the part of a run's request that duplicate compares.
-func requestOf(run Run) Request { return Request{Action: run.Action} }
+// asked is the part of a repeated request that duplicate compares. What can no
+// longer be planned is compared as it was sent.
+func asked(ctx context.Context, a Action, req Request, snap Snapshot) Run {
+	run := Run{Action: req.Action, IncidentID: req.IncidentID}
+	if plan, err := planOn(ctx, a, req.Params, req.TTL, snap); err == nil {
+		run.ParamsHash = plan.Hash
+	} else if params, err := canonical(req.Params); err == nil {
+		run.ParamsHash = paramsHash(req.Action, params)
+	}
+	return run
+}
 
-// duplicate gives the first run of a key.
-func duplicate(first *Run, req Request, err error) (Run, error) {
+// duplicate gives the first run of a key, unless the second asks for something
+// else: its caller must not take the first for the answer.
+func duplicate(first *Run, second Run, err error) (Run, error) {
 	switch {
 	case err != nil:
 		return Run{}, err
 	case first == nil:
 		return Run{}, fmt.Errorf("%w, and the first run is gone", ErrDuplicate)
-	case first.Action != req.Action:
-		return *first, fmt.Errorf("%w: the key belongs to a run of %s", ErrDuplicate, first.Action)
+	case first.Action != second.Action || first.ParamsHash != second.ParamsHash || first.IncidentID != second.IncidentID:
+		return Run{}, fmt.Errorf("%w for something else: the key belongs to run %s of %s; use a new key", ErrDuplicate, first.ID, first.Action)
 	default:
 		return *first, fmt.Errorf("%w by %s at %s", ErrDuplicate, first.Requester.Name, clock(first.AcceptedAt))
 	}

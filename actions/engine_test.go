@@ -94,6 +94,34 @@ func TestOneKeyMakesOneRun(t *testing.T) {
 	require.Equal(t, []actions.EventKind{actions.EventAccepted}, f.store.Kinds(ids[0]))
 }
 
+// A key that comes back with another request must not be answered with the first
+// run, as if that were what was asked for.
+func TestAKeyIsForOneRequest(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "gw-1")
+	req := f.request("trip_breaker", `{"dependency":"llm"}`)
+	first, err := f.engine.Run(t.Context(), req)
+	require.NoError(t, err)
+	for name, change := range map[string]func(*actions.Request){
+		"another action":   func(r *actions.Request) { r.Action = "close_breaker" },
+		"other parameters": func(r *actions.Request) { r.Params = json.RawMessage(`{"dependency":"embeddings"}`) },
+		"no parameters":    func(r *actions.Request) { r.Params = nil },
+		"another incident": func(r *actions.Request) { r.IncidentID = "other" },
+	} {
+		other := req
+		change(&other)
+		run, err := f.engine.Run(t.Context(), other)
+		require.ErrorIs(t, err, actions.ErrDuplicate, name)
+		require.ErrorContains(t, err, "something else", name)
+		require.Empty(t, run.ID, name)
+	}
+	again := req
+	again.Params, again.Reason = json.RawMessage(` { "dependency" : "llm" } `), "again"
+	run, err := f.engine.Run(t.Context(), again)
+	require.ErrorIs(t, err, actions.ErrDuplicate)
+	require.Equal(t, first.ID, run.ID, "the same request in other words")
+}
+
 func TestRefusedRequestsAreAuditedAndLeaveNothing(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
