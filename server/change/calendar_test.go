@@ -411,19 +411,49 @@ func TestExtend(t *testing.T) {
 		c := w.mustClaim(t, deploy("api", dawn, time.Hour))
 		other := w.mustClaim(t, change.Request{Service: "web", Environment: "prod", Start: dawn.Add(4 * time.Hour), RunID: "other"})
 		holder := change.Holder{RunID: c.RunID}
-		got, err := w.Extend(ctx, c.ID, holder, time.Hour)
+		got, err := w.Extend(ctx, c.ID, holder, 2*time.Hour)
 		require.NoError(t, err, "up to exactly the band")
 		require.Equal(t, dawn.Add(2*time.Hour), got.End.UTC())
-		_, err = w.Extend(ctx, c.ID, holder, time.Microsecond)
+		got, err = w.Extend(ctx, c.ID, holder, 2*time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, dawn.Add(2*time.Hour), got.End.UTC(), "time is counted from now, so that asking again does no harm")
+		got, err = w.Extend(ctx, c.ID, holder, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, dawn.Add(2*time.Hour), got.End.UTC(), "the end never comes nearer")
+		_, err = w.Extend(ctx, c.ID, holder, 2*time.Hour+time.Microsecond)
 		require.ErrorIs(t, err, change.ErrConflict)
 		require.ErrorContains(t, err, other.ID)
 		after, err := w.Get(ctx, c.ID)
 		require.NoError(t, err)
 		require.Equal(t, got.End, after.End, "a refused extension leaves the window")
-		_, err = w.Extend(ctx, c.ID, holder, change.MaxDuration)
+		_, err = w.Extend(ctx, c.ID, holder, 24*time.Hour+time.Microsecond)
 		require.ErrorIs(t, err, change.ErrInvalid)
 		_, err = w.Extend(ctx, c.ID, holder, -time.Hour)
 		require.ErrorIs(t, err, change.ErrInvalid)
+	})
+}
+
+// A run that is late gets time from now on, not from an end that is long over.
+func TestExtendingAnOverrunReachesIntoTheFuture(t *testing.T) {
+	each(t, change.ScopeNeighbourhood, func(t *testing.T, w *world) {
+		ctx := ci(t.Context())
+		c := w.mustClaim(t, deploy("api", dawn, time.Minute))
+		holder := change.Holder{RunID: c.RunID}
+		_, err := w.Start(ctx, c.ID, holder)
+		require.NoError(t, err)
+		w.db.Advance(t, time.Hour)
+		got, err := w.Extend(ctx, c.ID, holder, 20*time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, dawn.Add(80*time.Minute), got.End.UTC())
+	})
+}
+
+func TestPipelinesReadFreezes(t *testing.T) {
+	each(t, change.ScopeNeighbourhood, func(t *testing.T, w *world) {
+		_, err := w.Freezes(ci(t.Context()), dawn, time.Time{})
+		require.NoError(t, err)
+		_, err = w.Freezes(t.Context(), dawn, time.Time{})
+		require.ErrorIs(t, err, identity.ErrUnauthenticated)
 	})
 }
 
@@ -592,7 +622,7 @@ func TestConfirmationDoesNotPassAFreeze(t *testing.T) {
 		_, err = w.Confirm(bob, held.ID, held.ParamsHash)
 		require.ErrorIs(t, err, change.ErrDenied)
 		require.ErrorContains(t, err, "peak")
-		_, err = w.Extend(ci(t.Context()), running.ID, change.Holder{RunID: running.RunID}, time.Minute)
+		_, err = w.Extend(ci(t.Context()), running.ID, change.Holder{RunID: running.RunID}, time.Hour+time.Minute)
 		require.ErrorIs(t, err, change.ErrDenied, "neither does an extension")
 		require.NoError(t, w.DeleteFreeze(bob, freeze.ID))
 		_, err = w.Confirm(bob, held.ID, held.ParamsHash)

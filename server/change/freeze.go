@@ -122,9 +122,9 @@ func (s *Calendar) DeleteFreeze(ctx context.Context, id string) error {
 	return nil
 }
 
-// Freezes lists freezes that meet [from, to) (viewer); zero times are unbounded.
+// Freezes lists freezes that meet [from, to) (a ci token or a viewer); zero times are unbounded.
 func (s *Calendar) Freezes(ctx context.Context, from, to time.Time) ([]Freeze, error) {
-	if _, err := identity.Require(ctx, identity.RoleViewer); err != nil {
+	if err := reader(ctx); err != nil {
 		return nil, err
 	}
 	var out []Freeze

@@ -15,6 +15,9 @@ const (
 	verbCancel = "change.cancel"
 )
 
+// maxExtension bounds one extension.
+const maxExtension = 24 * time.Hour
+
 // Holder is who holds a claim.
 type Holder struct {
 	// RunID must be the run that claimed.
@@ -111,14 +114,15 @@ func (s *Calendar) putEnd(tx Tx, c Change, late bool) error {
 	return tx.PutHold(hold)
 }
 
-// Extend moves the end of a claimed or running change by more than 0 (its run).
+// Extend asks for so much time from now on, or from the start of a window that has
+// not opened (its run); it never brings the end nearer.
 // A RefusedError with ErrConflict names changes that would come in the way, with
 // ErrDenied the freeze; the change then keeps its window. Asking again after a
-// lost answer extends again: callers compare End.
+// lost answer does no harm.
 func (s *Calendar) Extend(ctx context.Context, id string, h Holder, by time.Duration) (Change, error) {
 	by = by.Truncate(resolution)
-	if by <= 0 || by > MaxDuration {
-		return Change{}, fmt.Errorf("%w: an extension is more than 0 and at most %s", ErrInvalid, MaxDuration)
+	if by <= 0 || by > maxExtension {
+		return Change{}, fmt.Errorf("%w: an extension is more than 0 and at most %s", ErrInvalid, maxExtension)
 	}
 	return s.edit(ctx, edit{verb: verbExtend, id: id, permit: runner}, func(tx Tx, p identity.Principal, c *Change) error {
 		if err := holds(p, *c, h); err != nil {
@@ -129,7 +133,10 @@ func (s *Calendar) Extend(ctx context.Context, id string, h Holder, by time.Dura
 			return wrongState(*c, "only a claimed or running change is extended")
 		}
 		before := *c
-		c.End = c.End.Add(by)
+		c.End = later(c.End, later(now, c.Start).Add(by))
+		if c.End.Equal(before.End) {
+			return errUnchanged
+		}
 		if c.End.Sub(c.Start) > MaxDuration {
 			return fmt.Errorf("%w: the window would be longer than %s", ErrInvalid, MaxDuration)
 		}
