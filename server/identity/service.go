@@ -56,6 +56,21 @@ func (s *Service) deny(ctx context.Context, p Principal, verb, subject string, c
 	return cause
 }
 
+// Refused audits that a caller was turned away before any service was asked, once
+// a minute for each caller and operation. Failing to record it must not hide the
+// refusal.
+func (s *Service) Refused(ctx context.Context, p Principal, operation string, cause error) {
+	err := s.store.InTx(ctx, func(tx Tx) error {
+		if !s.failures.due(p.ActorID()+" "+operation, tx.Now()) {
+			return nil
+		}
+		return tx.Audit(p.AuditEntry("api.refused", "operation:"+operation, audit.Denied, reasonOf(cause)))
+	})
+	if err != nil {
+		s.log.WarnContext(ctx, "cannot record a refused request", "operation", operation, "error", err)
+	}
+}
+
 // permit requires the role and audits a refusal.
 func (s *Service) permit(ctx context.Context, least Role, verb, subject string) (Principal, error) {
 	p, err := Require(ctx, least)

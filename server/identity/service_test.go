@@ -165,6 +165,9 @@ func TestTokenRequestsNameWhatIsWrong(t *testing.T) {
 			{identity.TokenRequest{Kind: identity.TokenCI}, "name must have"},
 			{identity.TokenRequest{Kind: identity.TokenCI, Name: "x", TTL: -1}, "cannot be negative"},
 			{identity.TokenRequest{Kind: identity.TokenCI, Name: "x", Scopes: []string{"service:a", "api"}}, "scopes[1] must read dimension:value"},
+			{identity.TokenRequest{Kind: identity.TokenCI, Name: "x", Scopes: []string{"servce:a"}}, `ci tokens are narrowed by service or environment, not by "servce"`},
+			{identity.TokenRequest{Kind: identity.TokenHook, Name: "x", Scopes: []string{"service:a"}}, "narrowed by source"},
+			{identity.TokenRequest{Kind: identity.TokenAPI, Name: "x", OwnerID: "me", Scopes: []string{"service:a"}}, "take no scopes"},
 		} {
 			_, _, err := w.CreateToken(w.admin, tt.r)
 			require.ErrorIs(t, err, identity.ErrInvalid)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,10 +76,19 @@ func (r TokenRequest) check() error {
 	case r.TTL < 0:
 		return fmt.Errorf("%w: the life of a token cannot be negative", ErrInvalid)
 	}
-	return checkScopes(r.Scopes)
+	return checkScopes(r.Kind, r.Scopes)
 }
 
-func checkScopes(scopes []string) error {
+// dimensions are what tokens of each kind can be narrowed by. A word that nobody
+// looks at, such as a misspelt one, would narrow nothing.
+var dimensions = map[TokenKind][]string{
+	TokenCI:      {"service", "environment"},
+	TokenHook:    {"source"},
+	TokenGateway: {"gateway"},
+	TokenAPI:     nil,
+}
+
+func checkScopes(kind TokenKind, scopes []string) error {
 	if len(scopes) > maxScopes {
 		return fmt.Errorf("%w: at most %d scopes", ErrInvalid, maxScopes)
 	}
@@ -86,6 +96,12 @@ func checkScopes(scopes []string) error {
 		dim, value, ok := strings.Cut(sc, ":")
 		if !ok || dim == "" || value == "" || len(sc) > maxScopeLength {
 			return fmt.Errorf("%w: scopes[%d] must read dimension:value, such as service:checkout", ErrInvalid, i)
+		}
+		switch known := dimensions[kind]; {
+		case len(known) == 0:
+			return fmt.Errorf("%w: scopes[%d]: %s tokens act with their owner's role and take no scopes", ErrInvalid, i, kind)
+		case !slices.Contains(known, dim):
+			return fmt.Errorf("%w: scopes[%d]: %s tokens are narrowed by %s, not by %q", ErrInvalid, i, kind, strings.Join(known, " or "), dim)
 		}
 	}
 	return nil
