@@ -74,6 +74,7 @@ func (s *Service) Start(ctx context.Context) {
 	}
 	ctx, s.stop = context.WithCancel(ctx)
 	s.finished = make(chan struct{})
+	s.hub.open()
 	go s.follow(ctx, s.finished)
 }
 

@@ -135,6 +135,9 @@ func (s *Service) forget(ctx context.Context) error {
 type hub struct {
 	mu   sync.Mutex
 	subs map[chan policy.Update]*subscription
+	// closed hubs take nobody in: a gateway that comes back at once must not hold
+	// up the server's stop.
+	closed bool
 }
 
 // subscription remembers what was offered last.
@@ -151,6 +154,9 @@ func (h *hub) join() (ch chan policy.Update, leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.subs[ch] = &subscription{}
+	if h.closed {
+		h.drop(ch)
+	}
 	return ch, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -165,9 +171,17 @@ func (h *hub) drop(ch chan policy.Update) {
 	}
 }
 
+// open takes subscribers in again.
+func (h *hub) open() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = false
+}
+
 func (h *hub) closeAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.closed = true
 	for _, ch := range slices.Collect(maps.Keys(h.subs)) {
 		h.drop(ch)
 	}
