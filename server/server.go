@@ -239,7 +239,7 @@ func (s *Server) serve(context.Context) error {
 		Identity: s.people, Incidents: s.incidents, Alerts: s.intake, Changes: s.calendar, Actions: s.engine,
 		Fleet: s.fleet, Audit: s.store, Events: s.events, Ready: s.store.Ping,
 		Unavailable: func(err error) bool { return errors.Is(err, store.ErrUnavailable) },
-		Slack: slackHandler, Console: s.opts.Console, PublicURL: s.public, SessionTTL: s.opts.SessionTTL,
+		Slack:       slackHandler, Console: s.opts.Console, PublicURL: s.public, SessionTTL: s.opts.SessionTTL,
 		Logger: s.log, Registerer: s.opts.Registerer, Gatherer: s.opts.Gatherer,
 	})
 	if err != nil {

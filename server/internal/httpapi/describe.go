@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +71,11 @@ func (a *handlers) validate(c *gin.Context) {
 		a.keepRaw(c)
 		return
 	}
+	if err := wholeBody(c.Request); err != nil {
+		a.fail(c, err)
+		c.Abort()
+		return
+	}
 	params := map[string]string{}
 	for _, p := range c.Params {
 		params[p.Key] = p.Value
@@ -85,6 +91,24 @@ func (a *handlers) validate(c *gin.Context) {
 		a.fail(c, describedError(err))
 		c.Abort()
 	}
+}
+
+// wholeBody refuses a body with something after its JSON value: the decoders
+// behind it stop at the value's end.
+func wholeBody(r *http.Request) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return describedError(err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	dec := json.NewDecoder(bytes.NewReader(body))
+	if dec.Decode(&json.RawMessage{}) != nil {
+		return nil // missing or malformed: the validator says where
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return invalidRequest(errors.New("the body goes on after its JSON value"))
+	}
+	return nil
 }
 
 // keepRaw sets the body aside and leaves an empty object for the generated binding.

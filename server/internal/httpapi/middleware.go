@@ -128,6 +128,10 @@ func (a *handlers) capBody(c *gin.Context) {
 // Nothing is taken from the query string (R28).
 func (a *handlers) authenticate(c *gin.Context) {
 	p, err := a.principal(c)
+	if err != nil && p.Kind != "" {
+		p.IP = c.ClientIP()
+		a.Identity.Refused(c.Request.Context(), p, a.described.operation(c), err)
+	}
 	if err != nil {
 		a.fail(c, err)
 		c.Abort()
@@ -186,6 +190,9 @@ func (a *handlers) authorise(c *gin.Context) {
 	}
 	if err := rule.permit(c.Request.Context()); err != nil {
 		a.metrics.denied.WithLabelValues(op).Inc()
+		if p, ok := identity.From(c.Request.Context()); ok {
+			a.Identity.Refused(c.Request.Context(), p, op, err)
+		}
 		a.fail(c, err)
 		c.Abort()
 	}

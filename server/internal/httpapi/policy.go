@@ -57,7 +57,8 @@ func (a *handlers) GetPolicy(ctx context.Context, _ gen.GetPolicyRequestObject) 
 
 func (a *handlers) PutPolicy(ctx context.Context, r gen.PutPolicyRequestObject) (gen.PutPolicyResponseObject, error) {
 	revision, err := strconv.ParseInt(strings.Trim(strings.TrimPrefix(r.Params.IfMatch, "W/"), `"`), 10, 64)
-	if err != nil {
+	// The keeper takes 0 for "whatever is there"; a caller must have read something.
+	if err != nil || revision < 1 {
 		return nil, badField("If-Match", "send the revision that was read, as in the ETag of GET /api/v1/policy")
 	}
 	head, err := a.Fleet.PutBase(ctx, raw(ctx), revision)

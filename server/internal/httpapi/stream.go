@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast/gpuguard/policy"
+	"holdfast/server/identity"
 	"holdfast/server/internal/httpapi/gen"
 )
 
@@ -68,20 +70,47 @@ func requestContext(ctx context.Context) context.Context {
 	return ctx
 }
 
+// recheckTime bounds the look at who holds a stream: a database that hangs must
+// not silence it.
+const recheckTime = 2 * time.Second
+
+// stays says whether the caller of a stream may still have it: tokens are revoked
+// and people disabled while one is open. A database that does not answer changes
+// nothing.
+func (a *handlers) stays(ctx context.Context) func() bool {
+	c, ok := ctx.(*gin.Context)
+	if !ok {
+		return func() bool { return true }
+	}
+	return func() bool {
+		look, cancel := context.WithTimeout(c.Request.Context(), recheckTime)
+		defer cancel()
+		again := c.Copy()
+		again.Request = c.Request.WithContext(look)
+		p, err := a.principal(again)
+		if err == nil {
+			err = accessTable[a.described.operation(again)].permit(identity.WithPrincipal(look, p))
+		}
+		return !errors.Is(err, identity.ErrUnauthenticated) && !errors.Is(err, identity.ErrForbidden)
+	}
+}
+
 // policyStream is the answer of StreamPolicy: it lasts until the gateway leaves.
 type policyStream struct {
 	a       *handlers
 	ctx     context.Context //nolint:containedctx // the generated interface hands over only the writer
 	updates <-chan policy.Update
+	stays   func() bool
 }
 
 func (a *handlers) StreamPolicy(ctx context.Context, r gen.StreamPolicyRequestObject) (gen.StreamPolicyResponseObject, error) {
+	stays := a.stays(ctx)
 	ctx = requestContext(ctx)
 	updates, err := a.Fleet.Subscribe(ctx, r.Params.Gateway)
 	if err != nil {
 		return nil, err
 	}
-	return policyStream{a: a, ctx: ctx, updates: updates}, nil
+	return policyStream{a: a, ctx: ctx, updates: updates, stays: stays}, nil
 }
 
 // VisitStreamPolicyResponse sends each update until the gateway leaves or the server stops.
@@ -103,6 +132,9 @@ func (p policyStream) VisitStreamPolicyResponse(w http.ResponseWriter) error {
 			}
 			err = out.send(u.Lineage+":"+strconv.FormatInt(u.Revision, 10), "policy", u)
 		case <-tick.C:
+			if !p.stays() {
+				return nil
+			}
 			err = out.comment()
 		}
 		if err != nil {
@@ -113,9 +145,10 @@ func (p policyStream) VisitStreamPolicyResponse(w http.ResponseWriter) error {
 
 // eventStream is the answer of StreamEvents.
 type eventStream struct {
-	a    *handlers
-	ctx  context.Context //nolint:containedctx // the generated interface hands over only the writer
-	last string
+	a     *handlers
+	ctx   context.Context //nolint:containedctx // the generated interface hands over only the writer
+	last  string
+	stays func() bool
 }
 
 // changed is what a console is told: look at this again.
@@ -125,7 +158,7 @@ type changed struct {
 }
 
 func (a *handlers) StreamEvents(ctx context.Context, r gen.StreamEventsRequestObject) (gen.StreamEventsResponseObject, error) {
-	return eventStream{a: a, ctx: requestContext(ctx), last: value(r.Params.LastEventID)}, nil
+	return eventStream{a: a, ctx: requestContext(ctx), last: value(r.Params.LastEventID), stays: a.stays(ctx)}, nil
 }
 
 // VisitStreamEventsResponse resumes where the console stopped, or tells it to read everything again.
@@ -154,6 +187,9 @@ func (e eventStream) VisitStreamEventsResponse(w http.ResponseWriter) error {
 				err = out.event(ev)
 			}
 		case <-tick.C:
+			if !e.stays() {
+				return nil
+			}
 			err = out.comment()
 		}
 	}
