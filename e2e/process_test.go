@@ -65,10 +65,16 @@ func (p *process) interrupt() int {
 // wait returns the exit code.
 func (p *process) wait() int {
 	p.t.Helper()
+	return p.waitFor(patience)
+}
+
+// waitFor is wait for a program that takes longer.
+func (p *process) waitFor(limit time.Duration) int {
+	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(patience):
-		p.t.Fatalf("still running after %s:\n%s", patience, p.out)
+	case <-time.After(limit):
+		p.t.Fatalf("still running after %s:\n%s", limit, p.out)
 	}
 	return exitCode(p.err)
 }

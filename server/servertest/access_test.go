@@ -166,9 +166,8 @@ func (o operation) probe(c caller) servertest.Request {
 		r.Header.Set("Idempotency-Key", "matrix-of-roles")
 	case "putPolicy":
 		r.Header.Set("If-Match", `"0"`)
-	case "deleteSession":
-		// Through the wall it would log the caller out.
-		r.Header.Set("X-Probe", "1")
+	case "streamPolicy":
+		r.Path += "?gateway=gw-1"
 	}
 	return r
 }

@@ -39,7 +39,7 @@ func TestOneIncidentEndToEnd(t *testing.T) {
 			require.Equal(t, "static", a.Header.Get("X-Degraded"))
 			require.Contains(t, a.Body, "try again later")
 		}
-		card = s.WaitCardSays("in force", "enforced", "verified: 2 gateways report the breaker of llm as forced_open")
+		card = s.WaitCardSays("in force since", "enforced", "verified: 2 gateways report the breaker of llm as forced_open")
 		_, still := card.Button("Trip breaker")
 		require.False(t, still, "what runs is not offered again")
 
@@ -95,7 +95,7 @@ func TestAClickWithoutTheRoleIsRecordedAndDoesNothing(t *testing.T) {
 		requireNormal(t, s)
 		// The button stands for those who may.
 		s.Press("Trip breaker", servertest.Alice)
-		s.WaitCardSays("in force")
+		s.WaitCardSays("in force since")
 		requireChainWhole(t, s)
 	})
 }

@@ -55,7 +55,7 @@ func TestC31_OneClickRunsOnceHoweverOftenItIsPressed(t *testing.T) {
 		}
 		s.WaitWhisper(servertest.Alice, "Already", "Alice Andersson")
 		s.WaitWhisper(servertest.Bob, "Already", "Alice Andersson")
-		s.WaitCardSays("in force")
+		s.WaitCardSays("in force since")
 		requireRuns(t, s, 1, "active")
 		accepted := 0
 		for _, e := range s.Audit() {
