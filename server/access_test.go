@@ -117,3 +117,19 @@ func TestPipelinesReadWhatTheTableLetsThem(t *testing.T) {
 		require.Equal(t, http.StatusOK, a.Status, "%s: %s", path, a.Body)
 	}
 }
+
+func TestAStrangerLearnsNothingAboutParameters(t *testing.T) {
+	t.Parallel()
+	s := servertest.New(t, servertest.Options{WithoutSlack: true})
+	for _, r := range []servertest.Request{
+		{Method: http.MethodGet, Path: "/api/v1/policy/stream"},
+		{Method: http.MethodGet, Path: "/api/v1/changes?limit=many"},
+		{Method: http.MethodPut, Path: "/api/v1/policy", Body: "{}"},
+		{Method: http.MethodPost, Path: "/api/v1/actions/trip_breaker/run", Body: "{"},
+	} {
+		require.Equal(t, http.StatusUnauthorized, s.Do(r).Status, "%s %s", r.Method, r.Path)
+	}
+	a := s.Do(servertest.Request{Method: http.MethodGet, Path: "/api/v1/changes?limit=many", Token: s.Tokens.CI})
+	require.Equal(t, http.StatusBadRequest, a.Status)
+	require.Contains(t, a.Body, "limit")
+}

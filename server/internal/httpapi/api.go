@@ -69,8 +69,10 @@ func (a *handlers) routes() (http.Handler, error) {
 			a.log.Warn("answer not delivered", "path", c.FullPath(), "error", err)
 		},
 	})
-	gen.RegisterHandlersWithOptions(r, strict, gen.GinServerOptions{
-		Middlewares:  []gen.MiddlewareFunc{a.capBody, a.authenticate, a.authorise, a.validate},
+	// Before the generated code, which binds parameters first: a stranger is told
+	// that they are one, and nothing else.
+	operations := r.Group("", a.capBody, a.authenticate, a.authorise, a.validate)
+	gen.RegisterHandlersWithOptions(operations, strict, gen.GinServerOptions{
 		ErrorHandler: func(c *gin.Context, err error, _ int) { a.fail(c, invalidRequest(err)) },
 	})
 	r.GET("/api/v1/openapi.yaml", serveDescription)
