@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -19,7 +21,16 @@ type handlers struct {
 	csrf      *http.CrossOriginProtection
 	described *description
 	metrics   metrics
+	// patience is how long an operation may take, and a stranger be looked up;
+	// readyTime how long the database may take to say that it is there.
+	patience, readyTime time.Duration
 }
+
+// Far above what anything takes here, below what pipelines and proxies wait.
+const (
+	defaultPatience  = 30 * time.Second
+	defaultReadyTime = 3 * time.Second
+)
 
 // The generated interface is implemented whole.
 var _ gen.StrictServerInterface = (*handlers)(nil)
@@ -40,6 +51,7 @@ func New(opts Options) (http.Handler, error) {
 	a := &handlers{
 		Options: opts, log: opts.Logger.With("component", "api"), csrf: http.NewCrossOriginProtection(),
 		described: described, metrics: newMetrics(opts.Registerer),
+		patience: defaultPatience, readyTime: defaultReadyTime,
 	}
 	return a.routes()
 }
@@ -62,7 +74,7 @@ func (a *handlers) routes() (http.Handler, error) {
 	if a.Slack != nil {
 		r.Any("/slack/*rest", gin.WrapH(a.Slack))
 	}
-	strict := gen.NewStrictHandlerWithOptions(a, []gen.StrictMiddlewareFunc{ownContext}, gen.StrictGinServerOptions{
+	strict := gen.NewStrictHandlerWithOptions(a, []gen.StrictMiddlewareFunc{a.ownContext}, gen.StrictGinServerOptions{
 		RequestErrorHandlerFunc: func(c *gin.Context, err error) { a.fail(c, invalidRequest(err)) },
 		HandlerErrorFunc:        a.fail,
 		ResponseErrorHandlerFunc: func(c *gin.Context, err error) {
@@ -80,15 +92,32 @@ func (a *handlers) routes() (http.Handler, error) {
 }
 
 // ownContext gives an operation a context that outlives the request: gin uses its
-// own again for the next one, while database drivers still look at it.
-func ownContext(next gen.StrictHandlerFunc, _ string) gen.StrictHandlerFunc {
-	return func(c *gin.Context, request any) (any, error) { return next(c.Copy(), request) }
+// own again for the next one, while database drivers still look at it. Except for
+// streams it ends in time, because a database that hangs answers nobody.
+func (a *handlers) ownContext(next gen.StrictHandlerFunc, operation string) gen.StrictHandlerFunc {
+	if operation == "StreamPolicy" || operation == "StreamEvents" {
+		return func(c *gin.Context, request any) (any, error) { return next(c.Copy(), request) }
+	}
+	return func(c *gin.Context, request any) (any, error) {
+		own := c.Copy()
+		ctx, cancel := context.WithTimeout(c.Request.Context(), a.patience)
+		defer cancel()
+		own.Request = c.Request.WithContext(ctx)
+		return next(own, request)
+	}
+}
+
+// ready asks the database, for a bounded time.
+func (a *handlers) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, a.readyTime)
+	defer cancel()
+	return a.Ready(ctx)
 }
 
 func (a *handlers) health(r *gin.Engine) {
 	r.GET("/healthz", func(c *gin.Context) { c.String(http.StatusOK, "ok\n") })
 	r.GET("/readyz", func(c *gin.Context) {
-		if err := a.Ready(c.Request.Context()); err != nil {
+		if err := a.ready(c.Request.Context()); err != nil {
 			a.log.Warn("not ready", "error", err)
 			c.Header("Retry-After", "2")
 			c.String(http.StatusServiceUnavailable, "the database does not answer\n")

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +128,12 @@ func (a *handlers) capBody(c *gin.Context) {
 // authenticate finds out who asks: a bearer token, or the console's cookie.
 // Nothing is taken from the query string (R28).
 func (a *handlers) authenticate(c *gin.Context) {
+	request := c.Request
+	look, cancel := context.WithTimeout(request.Context(), a.patience)
+	c.Request = request.WithContext(look)
 	p, err := a.principal(c)
+	cancel()
+	c.Request = request
 	if err != nil && p.Kind != "" {
 		p.IP = c.ClientIP()
 		a.Identity.Refused(c.Request.Context(), p, a.described.operation(c), err)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -133,7 +134,7 @@ func (a *handlers) fail(c *gin.Context, err error) {
 	}
 	p, ok := classify(err)
 	if !ok {
-		if a.Unavailable(err) || a.Ready(c.Request.Context()) != nil {
+		if a.Unavailable(err) || errors.Is(err, context.DeadlineExceeded) || a.ready(c.Request.Context()) != nil {
 			p = problem{status: http.StatusServiceUnavailable, kind: "unavailable", title: "The database does not answer", retryAfter: "2"}
 		} else {
 			p = problem{status: http.StatusInternalServerError, kind: "internal", title: "holdfast failed"}
