@@ -93,6 +93,8 @@ func TestExitCodes(t *testing.T) {
 		{"server failing, allowed", with("--on-unreachable", "allow"), []answer{{500, `{}`}}, exitAllowed, "allow (unchecked)", "WARNING"},
 		{"recovers", base, []answer{{503, `{}`}, {200, allowBody}}, exitAllowed, "allow", ""},
 		{"not holdfast", base, []answer{{200, `<html>`}}, exitUnreachable, "", "is HOLDFAST_URL right?"},
+		{"an empty answer is none", base, []answer{{200, ``}}, exitUnreachable, "", "is HOLDFAST_URL right?"},
+		{"an answer without a decision is no allow", base, []answer{{200, `null`}}, exitDenied, "", "denied"},
 		{"redirects are not followed", base, []answer{{302, ``}}, exitUnreachable, "", "the server answered 302"},
 		{"claim lost", []string{"start", "--change", "chg_1", "--run-id", "42"}, []answer{{409, `{"type":"x","title":"Another run holds this claim","status":409}`}}, exitDenied, "", "Another run holds this claim"},
 		{"start", []string{"start", "--change", "chg_1", "--run-id", "42"}, []answer{{200, changeBody}}, exitAllowed, "running  change chg_1", ""},

@@ -99,9 +99,6 @@ func attempt[T any](call func() (*http.Response, error)) (v *T, again bool, err 
 	if resp.StatusCode >= 300 {
 		return nil, resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500, problemError(resp.StatusCode, body)
 	}
-	if len(body) == 0 {
-		return nil, false, nil
-	}
 	v = new(T)
 	if err := json.Unmarshal(body, v); err != nil {
 		return nil, false, exitf(exitUnreachable, "the answer is not holdfast's (is HOLDFAST_URL right?): %w", err)
