@@ -24,6 +24,9 @@ import (
 	"holdfast/server/internal/store"
 )
 
+// answerTime is how long a request may take from its header to the end of its answer.
+const answerTime = 2 * time.Minute
+
 // Server is one holdfast server.
 type Server struct {
 	opts   Options
@@ -136,7 +139,7 @@ func (s *Server) domain(context.Context) (err error) {
 	}
 	s.chat, err = chat.New(chat.Options{
 		Store: s.store.Chat(), Runner: s.engine, Changes: s.calendar, Incidents: s.incidents,
-		PublicURL: s.public.String(), Logger: s.log.With("component", "chat"),
+		PublicURL: s.public.String(), Logger: s.log.With("component", "chat"), Metrics: s.opts.Registerer,
 	})
 	s.events = newEvents(s.store)
 	return err
@@ -248,9 +251,12 @@ func (s *Server) serve(context.Context) error {
 	s.http = &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		// For readers that stopped reading; above the time for a body and its work
+		// together. Streams set their own limit at each write.
+		WriteTimeout:   answerTime,
+		IdleTimeout:    2 * time.Minute,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(s.listener) }()
