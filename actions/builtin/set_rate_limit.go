@@ -147,8 +147,9 @@ func (setRateLimit) Suggest(dependency string, snap actions.Snapshot) (json.RawM
 
 // roundedDown keeps two significant digits.
 func roundedDown(v float64) float64 {
-	step := math.Pow(10, math.Floor(math.Log10(v))-1)
-	return math.Max(1, math.Floor(v/step)*step)
+	// Dividing last keeps 4.1 from becoming 4.1000000000000005.
+	perStep := math.Pow(10, 1-math.Floor(math.Log10(v)))
+	return math.Max(1, math.Floor(v*perStep)/perStep)
 }
 
 // figure writes a rate without needless digits.

@@ -27,9 +27,10 @@ const (
 )
 
 // Init makes the first revision of a fresh database, with a lineage of its own,
-// and gives the head; a database that has a policy keeps it. The lineage counts
-// as confirmed when no gateway was ever heard with another one; otherwise an
-// admin confirms it (ConfirmLineage) before gateways leave the one they hold.
+// and gives the head; a database that has a policy keeps it. A gateway without a
+// policy takes the lineage as it is. One that holds another, because this
+// database was wiped or is a stranger's, goes on with what it has until an admin
+// confirms (ConfirmLineage).
 func (s *Service) Init(ctx context.Context, base policy.Document) (head Head, err error) {
 	if err := base.Validate(); err != nil {
 		return Head{}, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -45,11 +46,7 @@ func (s *Service) Init(ctx context.Context, base policy.Document) (head Head, er
 		if head, err = tx.PolicyHead(); !errors.Is(err, ErrNotFound) {
 			return err
 		}
-		confirmed, err := noOtherLineage(tx)
-		if err != nil {
-			return err
-		}
-		if err := tx.InitPolicy(strings.ToLower(rand.Text()), confirmed, raw); err != nil {
+		if err := tx.InitPolicy(strings.ToLower(rand.Text()), false, raw); err != nil {
 			return err
 		}
 		if head, err = tx.PolicyHead(); err != nil {
@@ -63,16 +60,6 @@ func (s *Service) Init(ctx context.Context, base policy.Document) (head Head, er
 		return Head{}, fmt.Errorf("start the policy: %w", err)
 	}
 	return head, nil
-}
-
-func noOtherLineage(tx Tx) (bool, error) {
-	all, err := tx.Gateways()
-	for _, g := range all {
-		if g.Lineage != "" {
-			return false, err
-		}
-	}
-	return true, err
 }
 
 // Head reads the newest policy; ErrNotFound before Init. Overrides carry the

@@ -6,6 +6,7 @@ import (
 
 	"holdfast/actions"
 	"holdfast/server/change"
+	"holdfast/server/incident"
 )
 
 // emergencyID is the change of a run; one for each, whatever is repeated.
@@ -21,8 +22,12 @@ func (tx *Tx) OpenEmergencyChange(run actions.Run) error {
 	if !errors.Is(err, change.ErrNotFound) {
 		return err
 	}
+	environment, err := tx.incidentEnvironment(run)
+	if err != nil {
+		return err
+	}
 	c := change.Change{
-		ID: emergencyID(run), Service: run.Plan.Service, Kind: change.KindEmergency,
+		ID: emergencyID(run), Service: run.Plan.Service, Environment: environment, Kind: change.KindEmergency,
 		Status: change.StatusRunning, Start: tx.now, End: tx.leaseEnd(run), RunID: run.ID,
 		Summary: run.Plan.Summary, RequesterID: run.Requester.PersonID,
 		RequesterName: run.Requester.Name, ActionRunID: run.ID, ParamsHash: run.ParamsHash,
@@ -32,6 +37,19 @@ func (tx *Tx) OpenEmergencyChange(run actions.Run) error {
 	}
 	tx.Touch("changes", c.ID)
 	return tx.putEmergencyHold(c)
+}
+
+// incidentEnvironment is where the run's incident is; empty when there is none
+// or it names no environment, which counts as everywhere.
+func (tx *Tx) incidentEnvironment(run actions.Run) (string, error) {
+	if run.IncidentID == "" {
+		return "", nil
+	}
+	in, err := tx.Incident(run.IncidentID)
+	if errors.Is(err, incident.ErrNotFound) {
+		return "", nil
+	}
+	return in.Environment, err
 }
 
 // leaseEnd is the end of the run's lease, never before now.
