@@ -52,17 +52,18 @@ func TestStreamsEndWithTheRightsOfTheirCaller(t *testing.T) {
 	s := servertest.New(t, servertest.Options{WithoutSlack: true})
 	cookie := s.LoginCookie("mallory")
 	gateway := s.Token("gateway", "", 0, "gateway:gw-9")
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
 	open := func(path string, header http.Header) *bufio.Scanner {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
 		require.NoError(t, err)
 		req.Header = header
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := client.Do(req)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = resp.Body.Close() })
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		return bufio.NewScanner(resp.Body)
 	}
-	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	events := open("/api/v1/events", http.Header{"Cookie": {"holdfast_session=" + cookie}})
 	updates := open("/api/v1/policy/stream?gateway=gw-9", http.Header{"Authorization": {"Bearer " + gateway}})
 	var people struct {
@@ -77,9 +78,9 @@ func TestStreamsEndWithTheRightsOfTheirCaller(t *testing.T) {
 	}
 	s.Revoke(gateway)
 	start := time.Now()
-	for events.Scan() { //nolint:revive // read to the end
+	for events.Scan() {
 	}
-	for updates.Scan() { //nolint:revive // read to the end
+	for updates.Scan() {
 	}
 	require.Less(t, time.Since(start), 20*time.Second, "both ended within a few keep-alives")
 	require.NoError(t, events.Err())

@@ -102,11 +102,11 @@ func wholeBody(r *http.Request) error {
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	dec := json.NewDecoder(bytes.NewReader(body))
-	if dec.Decode(&json.RawMessage{}) != nil {
-		return nil // missing or malformed: the validator says where
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return invalidRequest(errors.New("the body goes on after its JSON value"))
+	// What is missing or malformed is left to the validator, which says where.
+	if dec.Decode(&json.RawMessage{}) == nil {
+		if _, end := dec.Token(); !errors.Is(end, io.EOF) {
+			return invalidRequest(errors.New("the body goes on after its JSON value"))
+		}
 	}
 	return nil
 }

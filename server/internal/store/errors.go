@@ -139,8 +139,7 @@ const (
 
 // connectionLost is for errors of the database driver alone.
 func connectionLost(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return strings.HasPrefix(pg.Code, connectionException) || strings.HasPrefix(pg.Code, operatorIntervened) || pg.Code == tooManyConnections
 	}
 	var connect *pgconn.ConnectError
