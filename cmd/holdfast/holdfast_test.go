@@ -36,8 +36,19 @@ func execute(t *testing.T, env map[string]string, args ...string) result {
 func TestHelpIsGolden(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{}, {"serve"}, {"demo"}, {"demo", "alert"}, {"migrate"}, {"migrate", "down"}, {"token"}, {"token", "create"},
-		{"person", "add"}, {"login-link"}, {"audit"}, {"audit", "verify"}, {"config", "check"},
+		{},
+		{"serve"},
+		{"demo"},
+		{"demo", "alert"},
+		{"migrate"},
+		{"migrate", "down"},
+		{"token"},
+		{"token", "create"},
+		{"person", "add"},
+		{"login-link"},
+		{"audit"},
+		{"audit", "verify"},
+		{"config", "check"},
 	} {
 		name := strings.Join(append([]string{"help"}, args...), "_")
 		t.Run(name, func(t *testing.T) {

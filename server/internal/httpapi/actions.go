@@ -45,18 +45,31 @@ func (a *handlers) PlanAction(ctx context.Context, r gen.PlanActionRequestObject
 	if err != nil {
 		return nil, err
 	}
-	out, err := recode[gen.Plan](noNulls(p))
+	out, err := toPlan(p)
 	return gen.PlanAction200JSONResponse(out), err
 }
 
-// noNulls makes the lists of a plan show as [] when empty.
-func noNulls(p actions.Plan) actions.Plan {
-	p.Warnings = append([]string{}, p.Warnings...)
-	p.Leased = append([]actions.LeaseRef{}, p.Leased...)
-	p.Layers = append([]actions.Layer{}, p.Layers...)
-	p.Blast.Routes = append([]string{}, p.Blast.Routes...)
-	p.Blast.Gateways = append([]string{}, p.Blast.Gateways...)
-	return p
+// toPlan shows empty lists as [], as the description promises.
+func toPlan(p actions.Plan) (gen.Plan, error) {
+	out, err := recode[gen.Plan](p)
+	if err != nil {
+		return out, err
+	}
+	out.Params = object(p.Params)
+	out.Warnings = notNil(out.Warnings)
+	out.Leased = notNil(out.Leased)
+	out.Layers = notNil(out.Layers)
+	out.Diff = notNil(out.Diff)
+	out.Blast.Routes = notNil(out.Blast.Routes)
+	out.Blast.Gateways = notNil(out.Blast.Gateways)
+	return out, nil
+}
+
+func notNil[T any](v []T) []T {
+	if v == nil {
+		return []T{}
+	}
+	return v
 }
 
 // actor is the person who asks; actions are a person's, never a service token's.

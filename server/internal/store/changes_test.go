@@ -249,8 +249,12 @@ func TestHoldsConflictAsTheyShould(t *testing.T) {
 			{"another resource", guarded("a", t0, t0, exclusive), guarded("b", t0, t0, elsewhere), false},
 			{"one of several resources", guarded("a", t0, t0, exclusive), guarded("b", t0, t0, elsewhere, exclusive), true},
 			{"exempt beside exclusive", guarded("a", t0, t0, exclusive), exempt, false},
-			{"no length, no guard, same instant", change.Hold{ChangeID: "a", Resources: []change.Resource{exclusive}, Start: t0, End: t0},
-				change.Hold{ChangeID: "b", Resources: []change.Resource{exclusive}, Start: t0, End: t0}, true},
+			{
+				"no length, no guard, same instant",
+				change.Hold{ChangeID: "a", Resources: []change.Resource{exclusive}, Start: t0, End: t0},
+				change.Hold{ChangeID: "b", Resources: []change.Resource{exclusive}, Start: t0, End: t0},
+				true,
+			},
 			{"its own hold moved", guarded("a", t0, t0, exclusive), guarded("a", t0.Add(time.Minute), t0.Add(time.Minute), exclusive), false},
 		}
 		inTx(t, db, func(tx *store.Tx) {
