@@ -78,7 +78,7 @@ func (d *demo) messages(t *testing.T) []slackMessage {
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", "Bearer xoxb-slacksim-token")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := caller.Do(req)
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode == http.StatusTooManyRequests {
@@ -102,7 +102,7 @@ func (d *demo) messages(t *testing.T) []slackMessage {
 // page is what a person's browser shows of the channel.
 func (d *demo) page(t *testing.T) string {
 	t.Helper()
-	resp, err := http.Get(d.slack + "/?channel=C0INCIDENTS&as=U0000ALICE") //nolint:noctx // an address of this test
+	resp, err := caller.Get(d.slack + "/?channel=C0INCIDENTS&as=U0000ALICE")
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
@@ -146,7 +146,7 @@ func (d *demo) press(t *testing.T, label string) {
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Sec-Fetch-Site", "same-origin")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := caller.Do(req)
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	var verdict struct {
@@ -167,11 +167,11 @@ func TestDemoStory(t *testing.T) {
 	console := &http.Client{Jar: jar}
 	code := regexp.MustCompile(`code=(\S+)`).FindStringSubmatch(d.loginLink())
 	require.NotNil(t, code, d.out)
-	resp, err := console.Post(d.url+"/api/v1/session", "application/json", strings.NewReader(`{"code":"`+code[1]+`"}`)) //nolint:noctx // an address of this test
+	resp, err := console.Post(d.url+"/api/v1/session", "application/json", strings.NewReader(`{"code":"`+code[1]+`"}`))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
-	resp, err = console.Get(d.url + "/api/v1/me") //nolint:noctx // an address of this test
+	resp, err = console.Get(d.url + "/api/v1/me")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
@@ -200,7 +200,7 @@ func TestDemoStory(t *testing.T) {
 	t.Logf("click → both gateways enforce %d ms", time.Since(clicked).Milliseconds())
 	eventually(t, "both gateways to report it", func() bool { return d.admin.breakers("forced_open") == 2 })
 	t.Logf("click → both gateways report it %d ms", time.Since(clicked).Milliseconds())
-	d.waitPage(t, "in force", "verified")
+	d.waitPage(t, "in force since", "verified")
 	t.Logf("click → card says verified %d ms", time.Since(clicked).Milliseconds())
 
 	reverted := time.Now()

@@ -20,6 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// caller speaks to the programs under test.
+var caller = &http.Client{Timeout: 30 * time.Second}
+
 // process is a running program with everything it said.
 type process struct {
 	t    *testing.T
@@ -156,7 +159,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited %s for %s", patience, what)
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(2 * time.Millisecond) //nolint:forbidigo // another process is watched; there is no event to wait for
 	}
 }
 
@@ -165,7 +168,7 @@ func ready(t *testing.T, p *process, url string) {
 	t.Helper()
 	eventually(t, url, func() bool {
 		require.True(t, p.running(), "it ended before it was ready:\n%s", p.out)
-		resp, err := http.Get(url) //nolint:gosec,noctx // an address of this test
+		resp, err := caller.Get(url)
 		if err != nil {
 			return false
 		}

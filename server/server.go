@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,7 +73,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 		}
 	}()
 	// The port first: a second server on the same machine must not touch the database's seeds.
-	if err := s.listen(); err != nil {
+	if err := s.listen(ctx); err != nil {
 		return err
 	}
 	for _, step := range []func(context.Context) error{s.openStore, s.domain, s.seed, s.startChat, s.startLoops, s.serve} {
@@ -85,8 +86,8 @@ func (s *Server) Start(ctx context.Context) (err error) {
 
 func (s *Server) cleanup(f func(context.Context) error) { s.cleanups = append(s.cleanups, f) }
 
-func (s *Server) listen() error {
-	l, err := net.Listen("tcp", s.opts.Addr)
+func (s *Server) listen(ctx context.Context) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.opts.Addr)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.opts.Addr, err)
 	}
@@ -308,8 +309,8 @@ func loginURL(public *url.URL, code string) string {
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() {
 		var errs []error
-		for i := len(s.cleanups) - 1; i >= 0; i-- {
-			errs = append(errs, s.cleanups[i](ctx))
+		for _, cleanup := range slices.Backward(s.cleanups) {
+			errs = append(errs, cleanup(ctx))
 		}
 		s.stopErr = errors.Join(errs...)
 	})

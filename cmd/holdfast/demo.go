@@ -53,7 +53,7 @@ With SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and SLACK_CHANNEL set, cards go to re
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), f) },
 	}
 	pf := cmd.PersistentFlags()
-	pf.StringVar(&f.state, "state", filepath.Join(a.stateDir("holdfast"), "demo"), "folder for the demo's database and tokens ($HOLDFAST_STATE_DIR)")
+	pf.StringVar(&f.state, "state", filepath.Join(a.stateDir(), "demo"), "folder for the demo's database and tokens ($HOLDFAST_STATE_DIR)")
 	fl := cmd.Flags()
 	fl.StringVar(&f.database, "database", a.get("HOLDFAST_DATABASE_URL", ""), "postgres://… instead of a SQLite file in the state folder ($HOLDFAST_DATABASE_URL)")
 	fl.IntVar(&f.port, "port", 8080, "port of API and console")

@@ -76,7 +76,7 @@ func (a *app) postAlert(ctx context.Context, facts demoFacts, resolve bool, now 
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+facts.HookToken)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Timeout: 10 * time.Second}).Do(req)
 	if err != nil {
 		return fmt.Errorf("is the demo running? %w", err)
 	}

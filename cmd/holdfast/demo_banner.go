@@ -61,7 +61,7 @@ Ctrl-C stops everything; the state stays in the folder above.
 
 // stateFlag repeats --state where it is not the default.
 func (d *demoRun) stateFlag() string {
-	if d.flags.state == filepath.Join(d.app.stateDir("holdfast"), "demo") {
+	if d.flags.state == filepath.Join(d.app.stateDir(), "demo") {
 		return ""
 	}
 	return " --state " + d.flags.state

@@ -24,7 +24,7 @@ import (
 
 // databaseFlag adds --database to an operator's command.
 func (a *app) databaseFlag(cmd *cobra.Command, url *string) {
-	fallback := a.get("HOLDFAST_DATABASE_URL", filepath.Join(a.stateDir("holdfast"), "holdfast.db"))
+	fallback := a.get("HOLDFAST_DATABASE_URL", filepath.Join(a.stateDir(), "holdfast.db"))
 	cmd.PersistentFlags().StringVar(url, "database", fallback, "postgres://… or a SQLite file ($HOLDFAST_DATABASE_URL)")
 }
 

@@ -132,7 +132,8 @@ func (a *app) logger() (*slog.Logger, error) {
 }
 
 // stateDir is where a server without other orders keeps its files.
-func (a *app) stateDir(name string) string {
+func (a *app) stateDir() string {
+	const name = "holdfast"
 	if dir := a.get("HOLDFAST_STATE_DIR", ""); dir != "" {
 		return dir
 	}

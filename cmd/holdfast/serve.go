@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -56,7 +57,7 @@ slack.channel of the configuration, or to SLACK_CHANNEL.`,
 	fl.StringVar(&f.config, "config", a.get("HOLDFAST_CONFIG", ""), "configuration file: environments, services, people, Slack ($HOLDFAST_CONFIG)")
 	fl.StringVar(&f.policy, "policy", a.get("HOLDFAST_POLICY_FILE", ""), "base policy of a fresh database ($HOLDFAST_POLICY_FILE)")
 	fl.StringVar(&f.tokens, "bootstrap-tokens", a.get("HOLDFAST_BOOTSTRAP_TOKENS_FILE", ""), "file of service tokens to enter at start ($HOLDFAST_BOOTSTRAP_TOKENS_FILE)")
-	fl.StringVar(&f.state, "state", a.stateDir("holdfast"), "folder for files of this server ($HOLDFAST_STATE_DIR)")
+	fl.StringVar(&f.state, "state", a.stateDir(), "folder for files of this server ($HOLDFAST_STATE_DIR)")
 	fl.BoolVar(&f.withGateway, "with-gateway", false, "also run a gateway in this process")
 	fl.StringVar(&f.gatewayListen, "gateway-listen", a.get("GPUGUARD_LISTEN", "127.0.0.1:8081"), "address of that gateway ($GPUGUARD_LISTEN)")
 	fl.StringVar(&f.gatewayAdmin, "gateway-admin-listen", a.get("GPUGUARD_ADMIN_LISTEN", "127.0.0.1:9081"), "its admin address ($GPUGUARD_ADMIN_LISTEN)")
@@ -93,8 +94,8 @@ func stopAll(stops []func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	var errs []error
-	for i := len(stops) - 1; i >= 0; i-- {
-		errs = append(errs, stops[i](ctx))
+	for _, stop := range slices.Backward(stops) {
+		errs = append(errs, stop(ctx))
 	}
 	return errors.Join(errs...)
 }

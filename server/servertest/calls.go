@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -92,9 +93,7 @@ func (s *System) Try(r Request) (Answer, error) {
 		req.AddCookie(&http.Cookie{Name: "holdfast_session", Value: r.Cookie})
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.Header)
 	resp, err := s.client.Do(req)
 	if err != nil {
 		return Answer{}, err
@@ -191,9 +190,7 @@ func Notification(a Alert) map[string]any {
 		"summary":           "23 % of requests fail",
 		"suggested_actions": "trip_breaker:dependency=llm, set_rate_limit:target=global;requests_per_second=50",
 	}
-	for k, v := range a.Annotations {
-		annotations[k] = v
-	}
+	maps.Copy(annotations, a.Annotations)
 	return map[string]any{
 		"version": "4", "groupKey": `{}:{alertname="` + a.Name + `"}`, "truncatedAlerts": 0, "status": status,
 		"receiver": "holdfast", "groupLabels": map[string]string{"alertname": a.Name},

@@ -53,7 +53,7 @@ func TestR28_TheHookTakesItsOwnTokenInTheHeaderAlone(t *testing.T) {
 	require.Equal(t, 1, s.PostAlert(servertest.Alert{}).New)
 }
 
-func TestR28_TheHookTakesThirtyTwoMebibytesAndNoMore(t *testing.T) {
+func TestR28_TheHookTakesThirtyTwoMebibytesAndNoMore(t *testing.T) { //nolint:tparallel // 32 MiB bodies one after the other
 	t.Parallel()
 	s := servertest.New(t, servertest.Options{WithoutSlack: true})
 	post := func(body io.Reader, encoding string) (servertest.Answer, error) {

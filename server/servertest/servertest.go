@@ -218,7 +218,7 @@ func (s *System) Eventually(what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("servertest: waited %s for %s\n%s", patience, what, s.lastLogs())
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // a running system is watched over HTTP; there is no event to wait for
 	}
 }
 

@@ -305,7 +305,7 @@ func TestRefusedHoldKeepsTheOldOne(t *testing.T) {
 
 // The constraint alone, without the lock that the calendar takes: case C16 (1)
 // and (2) at the level of the database.
-func TestC16_ParallelClaimsHaveOneWinner(t *testing.T) {
+func TestC16_ParallelClaimsHaveOneWinner(t *testing.T) { //nolint:tparallel // each() runs its databases side by side; more would fight for two cores
 	for _, offset := range []time.Duration{0, 119 * time.Minute} {
 		t.Run(fmt.Sprintf("every second one %s later", offset), func(t *testing.T) {
 			each(t, func(t *testing.T, db *storetest.DB) {

@@ -91,12 +91,10 @@ const (
 
 // repeatable says whether the same transaction may succeed when run again.
 func repeatable(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == serializationFailure || pg.Code == deadlockDetected
 	}
-	var lite *gosqlite.Error
-	if errors.As(err, &lite) {
+	if lite, ok := errors.AsType[*gosqlite.Error](err); ok {
 		primary := lite.Code() & 0xff
 		return primary == sqliteBusy || primary == sqliteLocked
 	}

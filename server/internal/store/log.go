@@ -26,13 +26,13 @@ var (
 func (l queryLog) LogMode(gormlog.LogLevel) gormlog.Interface { return l }
 
 // Info, Warn and Error drop the arguments, which may hold values.
-func (l queryLog) Info(ctx context.Context, msg string, _ ...any) { l.logger.DebugContext(ctx, msg) }
+func (l queryLog) Info(ctx context.Context, msg string, _ ...any) { l.logger.DebugContext(ctx, msg) } //nolint:sloglint // gorm words the message
 
 // Warn logs the message alone.
-func (l queryLog) Warn(ctx context.Context, msg string, _ ...any) { l.logger.WarnContext(ctx, msg) }
+func (l queryLog) Warn(ctx context.Context, msg string, _ ...any) { l.logger.WarnContext(ctx, msg) } //nolint:sloglint // gorm words the message
 
 // Error logs the message alone.
-func (l queryLog) Error(ctx context.Context, msg string, _ ...any) { l.logger.ErrorContext(ctx, msg) }
+func (l queryLog) Error(ctx context.Context, msg string, _ ...any) { l.logger.ErrorContext(ctx, msg) } //nolint:sloglint // gorm words the message
 
 // ParamsFilter keeps values out of the logged statement.
 func (l queryLog) ParamsFilter(_ context.Context, sql string, _ ...any) (string, []any) {

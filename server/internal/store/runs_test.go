@@ -45,7 +45,7 @@ func TestRunRoundTripAndCompareAndSet(t *testing.T) {
 			got, err := tx.Run("r1")
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(run, got))
-			require.Equal(t, `{"dependency":"llm", "note":"<&>"}`, string(got.Params), "byte for byte: the hash is over it")
+			require.Equal(t, `{"dependency":"llm", "note":"<&>"}`, string(got.Params), "byte for byte: the hash is over it") //nolint:testifylint // the spelling is what counts
 
 			stale := run
 			run.Status, run.NextAt, run.Missing = actions.StatusExecuting, time.Time{}, []string{"gw-1"}
