@@ -167,7 +167,8 @@ func (s *Service) Logout(ctx context.Context, cookie string) error {
 }
 
 // ConsumeSlackLink binds the Slack user of a one-time code to the person who is
-// logged in. ErrDuplicate when that Slack user belongs to somebody else.
+// logged in. ErrDuplicate when that Slack user belongs to somebody else, or the
+// person is linked to another one.
 func (s *Service) ConsumeSlackLink(ctx context.Context, code string) (Person, error) {
 	p, err := RequirePerson(ctx, RoleNone)
 	if err != nil {
@@ -215,6 +216,11 @@ func bindSlack(tx Tx, personID string, link Link) (Person, error) {
 		return Person{}, fmt.Errorf("this Slack user is linked to %s: %w", holder.Handle, ErrDuplicate)
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return Person{}, err
+	}
+	// Whoever is bound already may have been sent somebody else's link: a second
+	// binding would let its sender press buttons in their name.
+	if person.SlackUser != "" && (person.SlackTeam != link.SlackTeam || person.SlackUser != link.SlackUser) {
+		return Person{}, fmt.Errorf("%w: %s is linked to another Slack user; an admin has to unlink that one first", ErrDuplicate, person.Handle)
 	}
 	person.SlackTeam, person.SlackUser = link.SlackTeam, link.SlackUser
 	return person, tx.SavePerson(person)

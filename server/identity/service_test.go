@@ -319,6 +319,9 @@ func TestSlackLink(t *testing.T) {
 		_, err = w.ConsumeSlackLink(as(t.Context(), bob), w.slackCode(t, "U1"))
 		require.ErrorIs(t, err, identity.ErrDuplicate)
 		require.ErrorContains(t, err, "linked to alice")
+		_, err = w.ConsumeSlackLink(as(t.Context(), alice), w.slackCode(t, "U2"))
+		require.ErrorIs(t, err, identity.ErrDuplicate, "another Slack user could act in her name")
+		require.ErrorContains(t, err, "unlink")
 
 		found, err := w.PersonForSlack(t.Context(), "T1", "U1")
 		require.NoError(t, err)
@@ -331,7 +334,7 @@ func TestSlackLink(t *testing.T) {
 		_, err = w.PersonForSlack(t.Context(), "T1", "U1")
 		require.ErrorIs(t, err, identity.ErrForbidden)
 		require.Len(t, w.audited(t, "slack.link", audit.Allowed), 1)
-		require.Len(t, w.audited(t, "slack.link", audit.Denied), 3)
+		require.Len(t, w.audited(t, "slack.link", audit.Denied), 4)
 	})
 }
 

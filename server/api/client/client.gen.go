@@ -1123,6 +1123,9 @@ type UpdatePersonJSONBody struct {
 	Disabled *bool   `json:"disabled,omitempty"`
 	Name     *string `json:"name,omitempty"`
 	Role     *Role   `json:"role,omitempty"`
+
+	// UnlinkSlack Take the Slack user off; a new one-time link binds another.
+	UnlinkSlack *bool `json:"unlink_slack,omitempty"`
 }
 
 // PutPolicyJSONBody defines parameters for PutPolicy.

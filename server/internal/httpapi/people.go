@@ -50,7 +50,7 @@ func (a *handlers) CreatePerson(ctx context.Context, r gen.CreatePersonRequestOb
 }
 
 func (a *handlers) UpdatePerson(ctx context.Context, r gen.UpdatePersonRequestObject) (gen.UpdatePersonResponseObject, error) {
-	edit := identity.PersonEdit{Name: r.Body.Name, Disabled: r.Body.Disabled}
+	edit := identity.PersonEdit{Name: r.Body.Name, Disabled: r.Body.Disabled, UnlinkSlack: value(r.Body.UnlinkSlack)}
 	if r.Body.Role != nil {
 		role := identity.Role(*r.Body.Role)
 		edit.Role = &role

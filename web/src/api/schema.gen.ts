@@ -2377,6 +2377,8 @@ export interface operations {
                     name?: string;
                     role?: components["schemas"]["Role"];
                     disabled?: boolean;
+                    /** @description Take the Slack user off; a new one-time link binds another. */
+                    unlink_slack?: boolean;
                 };
             };
         };
