@@ -152,7 +152,7 @@ export function ActionForm({ spec, suggested, why, incident, onClose }: Props) {
           </GatedButton>
           <GatedButton
             type="submit"
-            {...(spec.dangerous && { color: "red" })}
+            {...(spec.dangerous && { color: "red.9" })}
             loading={run.isPending}
             blocked={blocked}
             data-testid="confirm-action"

@@ -31,7 +31,9 @@ export function LinkSlackPage() {
       onContinue={link}
     >
       You are logged in as <strong>{me?.name}</strong>. From now on, buttons that you press in Slack
-      are pressed by {me?.name}, with the role {me?.role}. If that is not you, close this page.
+      are pressed by {me?.name}, with the role {me?.role}. Go on only if you pressed a button in
+      Slack yourself a moment ago: with a link that somebody sent you, they would press buttons in
+      your name. If you are not {me?.name}, close this page.
     </CodePage>
   );
 }
