@@ -14,9 +14,10 @@ import (
 
 const (
 	// deliverLease is how long a claimed message is ours; after a crash it is
-	// claimed again. A delivery ends well before, so that no two overlap.
-	deliverLease   = 40 * time.Second
-	deliverTimeout = 30 * time.Second
+	// claimed again, so a card is stale for at most that long. A delivery ends
+	// well before, so that no two overlap.
+	deliverLease   = 15 * time.Second
+	deliverTimeout = 10 * time.Second
 	deliverPoll    = 500 * time.Millisecond
 	// deliverAtOnce bounds messages on their way, each of another key.
 	deliverAtOnce = 16
