@@ -196,3 +196,16 @@ func chainedHead(t *testing.T, db string) string {
 	}, 20*time.Second, 50*time.Millisecond)
 	return head
 }
+
+func TestAnEmbeddedGatewayKeepsItsToken(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	first, err := embeddedToken(dir)
+	require.NoError(t, err)
+	again, err := embeddedToken(dir)
+	require.NoError(t, err)
+	require.Equal(t, first, again, "a restart makes no second token")
+	info, err := os.Stat(filepath.Join(dir, "gateway-embedded.token"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -69,6 +71,15 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	if err != nil {
 		return err
 	}
+	var token string
+	if f.withGateway {
+		if token, err = embeddedToken(f.state); err != nil {
+			return err
+		}
+		opts.Tokens = append(opts.Tokens, server.TokenSeed{
+			Kind: identity.TokenGateway, Name: "embedded-gateway", Token: token, Scopes: []string{"gateway:" + embeddedName},
+		})
+	}
 	s, err := server.New(opts)
 	if err != nil {
 		return usageError{err}
@@ -78,7 +89,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	}
 	stops := []func(context.Context) error{s.Stop}
 	if f.withGateway {
-		g, err := a.embeddedGateway(ctx, f, s.URL(), opts)
+		g, err := a.embeddedGateway(ctx, f, s, token, opts)
 		if err != nil {
 			return errors.Join(err, stopAll(stops))
 		}
@@ -200,27 +211,43 @@ func defaultConfig(doc *policy.Document) server.Config {
 	return c
 }
 
-// embeddedGateway runs a gateway beside the server, with a token of its own.
-func (a *app) embeddedGateway(ctx context.Context, f serveFlags, url string, opts server.Options) (*gpuguard.Guard, error) {
-	op, err := server.OpenOperator(ctx, opts.DatabaseURL, opts.Logger)
-	if err != nil {
-		return nil, err
+// embeddedName is the gateway of serve --with-gateway.
+const embeddedName = "embedded"
+
+// embeddedToken is that gateway's token, kept over restarts in a file of its owner's.
+func embeddedToken(state string) (string, error) {
+	path := filepath.Join(state, "gateway-"+embeddedName+".token")
+	b, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(b)), nil
 	}
-	token, _, err := op.CreateToken(ctx, identity.TokenGateway, "embedded-gateway", "", []string{"gateway:embedded"}, 0)
-	if err := errors.Join(err, op.Close()); err != nil {
-		return nil, fmt.Errorf("token of the embedded gateway: %w", err)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("token of the embedded gateway: %w", err)
 	}
-	return startGateway(ctx, gatewaySettings{
-		name: "embedded", listen: f.gatewayListen, admin: f.gatewayAdmin, control: "http://" + hostPort(f.listen, url), token: token,
-		state: filepath.Join(f.state, "gateway-embedded"), secret: a.credential,
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return "", fmt.Errorf("state folder: %w", err)
+	}
+	plain, _ := identity.NewToken(identity.TokenGateway, "embedded-gateway", nil, "")
+	if err := os.WriteFile(path, []byte(plain+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("token of the embedded gateway: %w", err)
+	}
+	return plain, nil
+}
+
+// embeddedGateway runs a gateway beside the server.
+func (a *app) embeddedGateway(ctx context.Context, f serveFlags, s *server.Server, token string, opts server.Options) (*gpuguard.Guard, error) {
+	g, err := startGateway(ctx, gatewaySettings{
+		name: embeddedName, listen: f.gatewayListen, admin: f.gatewayAdmin, control: "http://" + hostPort(s.Addr()), token: token,
+		state: filepath.Join(f.state, "gateway-"+embeddedName), secret: a.credential,
 	}, opts)
+	return g, portError(err, "--gateway-listen or --gateway-admin-listen")
 }
 
 // hostPort is how a process on this machine reaches a listening address.
-func hostPort(listen, url string) string {
-	host, port, err := net.SplitHostPort(listen)
+func hostPort(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return url
+		return addr
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
