@@ -200,7 +200,7 @@ func TestDemoStory(t *testing.T) {
 	t.Logf("click → both gateways enforce %d ms", time.Since(clicked).Milliseconds())
 	eventually(t, "both gateways to report it", func() bool { return d.admin.breakers("forced_open") == 2 })
 	t.Logf("click → both gateways report it %d ms", time.Since(clicked).Milliseconds())
-	d.waitPage(t, "in force since", "verified")
+	d.waitPage(t, "verified: 2 gateways")
 	t.Logf("click → card says verified %d ms", time.Since(clicked).Milliseconds())
 
 	reverted := time.Now()
