@@ -14,6 +14,7 @@ import (
 
 	"holdfast/actions"
 	"holdfast/actions/builtin"
+	"holdfast/gpuguard/policy"
 	"holdfast/server/alert"
 	"holdfast/server/change"
 	"holdfast/server/chat"
@@ -297,6 +298,17 @@ func (s *Server) LoginLink(ctx context.Context, handle string, ttl time.Duration
 		return "", err
 	}
 	return loginURL(s.public, code), nil
+}
+
+// KeepPolicy makes doc the base document unless it is already; leases above it
+// stay. holdfast demo uses it, whose policy follows its flags.
+func (s *Server) KeepPolicy(ctx context.Context, doc policy.Document) error {
+	raw, err := policy.Encode(doc)
+	if err != nil {
+		return err
+	}
+	_, err = s.fleet.PutBase(identity.WithPrincipal(ctx, identity.System()), raw, 0)
+	return err
 }
 
 func loginURL(public *url.URL, code string) string {

@@ -219,7 +219,8 @@ func (d *demoRun) startServer(ctx context.Context) error {
 	}
 	d.server = s
 	d.stops = append(d.stops, s.Stop)
-	return nil
+	// The state may come from a run with other ports.
+	return s.KeepPolicy(ctx, *d.opts.Policy)
 }
 
 func (d *demoRun) startGateways(ctx context.Context) error {
