@@ -47,7 +47,7 @@ help: ## List the targets
 .PHONY: run
 run: ## Build and start the whole demo; ARGS="--help" passes flags
 	@scripts/deps.sh go
-	@$(MAKE) --no-print-directory web-if-possible $(BIN)/holdfast
+	@$(MAKE) --no-print-directory web-if-possible $(BIN)/holdfast $(BIN)/changecheck
 	@exec $(BIN)/holdfast demo $(ARGS)
 
 .PHONY: deps
