@@ -51,7 +51,7 @@ Try next, in another terminal:
   2. Post a sample alert, then press its buttons on the Slack page:
        %s demo alert%s
   3. Be a caller; ask again while the breaker is forced open:
-       curl -si %s/v1/chat/completions -H 'Authorization: Bearer %s' -d '{"model":"demo-model","max_tokens":8,"messages":[{"role":"user","content":"hello"}]}'
+       curl -si %s/v1/chat/completions -H 'Authorization: Bearer %s' -H 'Content-Type: application/json' -d '{"model":"demo-model","max_tokens":8,"messages":[{"role":"user","content":"hello"}]}'
 
 Ctrl-C stops everything; the state stays in the folder above.
 `, env, check, check, self, d.stateFlag(), d.facts.Gateway, demoKeyAcme)
