@@ -57,9 +57,9 @@ var layers = []layer{
 		own: []string{"holdfast/gpuguard/policy", "holdfast/gpuguard/signals", "holdfast/strict/..."},
 	},
 	{
-		why: "runbooks are built from actions",
+		why: "runbooks are built from actions and judge signals",
 		in:  []string{"runbooks/..."},
-		own: []string{"holdfast/actions/...", "holdfast/strict/..."},
+		own: []string{"holdfast/actions/...", "holdfast/gpuguard/signals", "holdfast/strict/..."},
 	},
 	{
 		why: "the domain packages hold rules and ports, no transport and no storage",
@@ -99,7 +99,7 @@ var layers = []layer{
 // domain lists the packages of the server's pure core.
 var domain = []string{
 	"server/alert/...", "server/audit/...", "server/change/...", "server/chat/...",
-	"server/fleet/...", "server/identity/...", "server/incident/...", "server/outbox/...",
+	"server/fleet/...", "server/identity/...", "server/incident/...", "server/observe/...", "server/outbox/...",
 }
 
 // onlyIn keeps a library behind the packages named for it.

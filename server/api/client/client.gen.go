@@ -49,31 +49,31 @@ func (e ActionRunStatus) Valid() bool {
 
 // Defines values for ActionSpecParamsKind.
 const (
-	Dependency  ActionSpecParamsKind = "dependency"
-	Integer     ActionSpecParamsKind = "integer"
-	LimitTarget ActionSpecParamsKind = "limit_target"
-	Number      ActionSpecParamsKind = "number"
-	Route       ActionSpecParamsKind = "route"
-	Tenant      ActionSpecParamsKind = "tenant"
-	Text        ActionSpecParamsKind = "text"
+	ActionSpecParamsKindDependency  ActionSpecParamsKind = "dependency"
+	ActionSpecParamsKindInteger     ActionSpecParamsKind = "integer"
+	ActionSpecParamsKindLimitTarget ActionSpecParamsKind = "limit_target"
+	ActionSpecParamsKindNumber      ActionSpecParamsKind = "number"
+	ActionSpecParamsKindRoute       ActionSpecParamsKind = "route"
+	ActionSpecParamsKindTenant      ActionSpecParamsKind = "tenant"
+	ActionSpecParamsKindText        ActionSpecParamsKind = "text"
 )
 
 // Valid indicates whether the value is a known member of the ActionSpecParamsKind enum.
 func (e ActionSpecParamsKind) Valid() bool {
 	switch e {
-	case Dependency:
+	case ActionSpecParamsKindDependency:
 		return true
-	case Integer:
+	case ActionSpecParamsKindInteger:
 		return true
-	case LimitTarget:
+	case ActionSpecParamsKindLimitTarget:
 		return true
-	case Number:
+	case ActionSpecParamsKindNumber:
 		return true
-	case Route:
+	case ActionSpecParamsKindRoute:
 		return true
-	case Tenant:
+	case ActionSpecParamsKindTenant:
 		return true
-	case Text:
+	case ActionSpecParamsKindText:
 		return true
 	default:
 		return false
@@ -92,6 +92,69 @@ func (e AlertStatus) Valid() bool {
 	case AlertStatusFiring:
 		return true
 	case AlertStatusResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertRuleAlertsState.
+const (
+	AlertRuleAlertsStateFiring   AlertRuleAlertsState = "firing"
+	AlertRuleAlertsStateInactive AlertRuleAlertsState = "inactive"
+	AlertRuleAlertsStatePending  AlertRuleAlertsState = "pending"
+)
+
+// Valid indicates whether the value is a known member of the AlertRuleAlertsState enum.
+func (e AlertRuleAlertsState) Valid() bool {
+	switch e {
+	case AlertRuleAlertsStateFiring:
+		return true
+	case AlertRuleAlertsStateInactive:
+		return true
+	case AlertRuleAlertsStatePending:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertRuleHealth.
+const (
+	AlertRuleHealthErr     AlertRuleHealth = "err"
+	AlertRuleHealthOk      AlertRuleHealth = "ok"
+	AlertRuleHealthUnknown AlertRuleHealth = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the AlertRuleHealth enum.
+func (e AlertRuleHealth) Valid() bool {
+	switch e {
+	case AlertRuleHealthErr:
+		return true
+	case AlertRuleHealthOk:
+		return true
+	case AlertRuleHealthUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertRuleState.
+const (
+	AlertRuleStateFiring   AlertRuleState = "firing"
+	AlertRuleStateInactive AlertRuleState = "inactive"
+	AlertRuleStatePending  AlertRuleState = "pending"
+)
+
+// Valid indicates whether the value is a known member of the AlertRuleState enum.
+func (e AlertRuleState) Valid() bool {
+	switch e {
+	case AlertRuleStateFiring:
+		return true
+	case AlertRuleStateInactive:
+		return true
+	case AlertRuleStatePending:
 		return true
 	default:
 		return false
@@ -118,16 +181,16 @@ func (e AuditEntryDecision) Valid() bool {
 
 // Defines values for CatalogueEnvironmentsScope.
 const (
-	Environment   CatalogueEnvironmentsScope = "environment"
-	Neighbourhood CatalogueEnvironmentsScope = "neighbourhood"
+	CatalogueEnvironmentsScopeEnvironment   CatalogueEnvironmentsScope = "environment"
+	CatalogueEnvironmentsScopeNeighbourhood CatalogueEnvironmentsScope = "neighbourhood"
 )
 
 // Valid indicates whether the value is a known member of the CatalogueEnvironmentsScope enum.
 func (e CatalogueEnvironmentsScope) Valid() bool {
 	switch e {
-	case Environment:
+	case CatalogueEnvironmentsScopeEnvironment:
 		return true
-	case Neighbourhood:
+	case CatalogueEnvironmentsScopeNeighbourhood:
 		return true
 	default:
 		return false
@@ -215,6 +278,30 @@ func (e ChangeStatus) Valid() bool {
 	}
 }
 
+// Defines values for CriterionIs.
+const (
+	GreaterThan      CriterionIs = ">"
+	GreaterThanEqual CriterionIs = ">="
+	LessThan         CriterionIs = "<"
+	LessThanEqual    CriterionIs = "<="
+)
+
+// Valid indicates whether the value is a known member of the CriterionIs enum.
+func (e CriterionIs) Valid() bool {
+	switch e {
+	case GreaterThan:
+		return true
+	case GreaterThanEqual:
+		return true
+	case LessThan:
+		return true
+	case LessThanEqual:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GatewayBreakersState.
 const (
 	GatewayBreakersStateClosed       GatewayBreakersState = "closed"
@@ -284,6 +371,36 @@ func (e GatewayState) Valid() bool {
 	}
 }
 
+// Defines values for GoldenSignalUnit.
+const (
+	Ratio             GoldenSignalUnit = "ratio"
+	Requests          GoldenSignalUnit = "requests"
+	RequestsPerSecond GoldenSignalUnit = "requests_per_second"
+	Seconds           GoldenSignalUnit = "seconds"
+	SecondsPerToken   GoldenSignalUnit = "seconds_per_token"
+	TokensPerSecond   GoldenSignalUnit = "tokens_per_second"
+)
+
+// Valid indicates whether the value is a known member of the GoldenSignalUnit enum.
+func (e GoldenSignalUnit) Valid() bool {
+	switch e {
+	case Ratio:
+		return true
+	case Requests:
+		return true
+	case RequestsPerSecond:
+		return true
+	case Seconds:
+		return true
+	case SecondsPerToken:
+		return true
+	case TokensPerSecond:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for IncidentStatus.
 const (
 	IncidentStatusAcknowledged IncidentStatus = "acknowledged"
@@ -323,6 +440,27 @@ func (e MeKind) Valid() bool {
 	}
 }
 
+// Defines values for MetricSource.
+const (
+	Embedded MetricSource = "embedded"
+	None     MetricSource = "none"
+	Remote   MetricSource = "remote"
+)
+
+// Valid indicates whether the value is a known member of the MetricSource enum.
+func (e MetricSource) Valid() bool {
+	switch e {
+	case Embedded:
+		return true
+	case None:
+		return true
+	case Remote:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Role.
 const (
 	Admin     Role = "admin"
@@ -347,24 +485,237 @@ func (e Role) Valid() bool {
 	}
 }
 
+// Defines values for RunbookParamKind.
+const (
+	RunbookParamKindDependency  RunbookParamKind = "dependency"
+	RunbookParamKindEnvironment RunbookParamKind = "environment"
+	RunbookParamKindInteger     RunbookParamKind = "integer"
+	RunbookParamKindLimitTarget RunbookParamKind = "limit_target"
+	RunbookParamKindNumber      RunbookParamKind = "number"
+	RunbookParamKindRoute       RunbookParamKind = "route"
+	RunbookParamKindService     RunbookParamKind = "service"
+	RunbookParamKindTenant      RunbookParamKind = "tenant"
+	RunbookParamKindText        RunbookParamKind = "text"
+)
+
+// Valid indicates whether the value is a known member of the RunbookParamKind enum.
+func (e RunbookParamKind) Valid() bool {
+	switch e {
+	case RunbookParamKindDependency:
+		return true
+	case RunbookParamKindEnvironment:
+		return true
+	case RunbookParamKindInteger:
+		return true
+	case RunbookParamKindLimitTarget:
+		return true
+	case RunbookParamKindNumber:
+		return true
+	case RunbookParamKindRoute:
+		return true
+	case RunbookParamKindService:
+		return true
+	case RunbookParamKindTenant:
+		return true
+	case RunbookParamKindText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookRunStatus.
+const (
+	RunbookRunStatusCancelled RunbookRunStatus = "cancelled"
+	RunbookRunStatusFailed    RunbookRunStatus = "failed"
+	RunbookRunStatusRunning   RunbookRunStatus = "running"
+	RunbookRunStatusSucceeded RunbookRunStatus = "succeeded"
+	RunbookRunStatusWaiting   RunbookRunStatus = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the RunbookRunStatus enum.
+func (e RunbookRunStatus) Valid() bool {
+	switch e {
+	case RunbookRunStatusCancelled:
+		return true
+	case RunbookRunStatusFailed:
+		return true
+	case RunbookRunStatusRunning:
+		return true
+	case RunbookRunStatusSucceeded:
+		return true
+	case RunbookRunStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookStepKind.
+const (
+	RunbookStepKindAction   RunbookStepKind = "action"
+	RunbookStepKindCheck    RunbookStepKind = "check"
+	RunbookStepKindDecision RunbookStepKind = "decision"
+	RunbookStepKindNote     RunbookStepKind = "note"
+	RunbookStepKindWait     RunbookStepKind = "wait"
+)
+
+// Valid indicates whether the value is a known member of the RunbookStepKind enum.
+func (e RunbookStepKind) Valid() bool {
+	switch e {
+	case RunbookStepKindAction:
+		return true
+	case RunbookStepKindCheck:
+		return true
+	case RunbookStepKindDecision:
+		return true
+	case RunbookStepKindNote:
+		return true
+	case RunbookStepKindWait:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookStepOnFailure.
+const (
+	Ask      RunbookStepOnFailure = "ask"
+	Continue RunbookStepOnFailure = "continue"
+	Stop     RunbookStepOnFailure = "stop"
+)
+
+// Valid indicates whether the value is a known member of the RunbookStepOnFailure enum.
+func (e RunbookStepOnFailure) Valid() bool {
+	switch e {
+	case Ask:
+		return true
+	case Continue:
+		return true
+	case Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookStepPhase.
+const (
+	Isolate RunbookStepPhase = "isolate"
+	Locate  RunbookStepPhase = "locate"
+	Restore RunbookStepPhase = "restore"
+)
+
+// Valid indicates whether the value is a known member of the RunbookStepPhase enum.
+func (e RunbookStepPhase) Valid() bool {
+	switch e {
+	case Isolate:
+		return true
+	case Locate:
+		return true
+	case Restore:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookStepStateStatus.
+const (
+	RunbookStepStateStatusAsking       RunbookStepStateStatus = "asking"
+	RunbookStepStateStatusFailed       RunbookStepStateStatus = "failed"
+	RunbookStepStateStatusInconclusive RunbookStepStateStatus = "inconclusive"
+	RunbookStepStateStatusPassed       RunbookStepStateStatus = "passed"
+	RunbookStepStateStatusPending      RunbookStepStateStatus = "pending"
+	RunbookStepStateStatusRunning      RunbookStepStateStatus = "running"
+	RunbookStepStateStatusSkipped      RunbookStepStateStatus = "skipped"
+)
+
+// Valid indicates whether the value is a known member of the RunbookStepStateStatus enum.
+func (e RunbookStepStateStatus) Valid() bool {
+	switch e {
+	case RunbookStepStateStatusAsking:
+		return true
+	case RunbookStepStateStatusFailed:
+		return true
+	case RunbookStepStateStatusInconclusive:
+		return true
+	case RunbookStepStateStatusPassed:
+		return true
+	case RunbookStepStateStatusPending:
+		return true
+	case RunbookStepStateStatusRunning:
+		return true
+	case RunbookStepStateStatusSkipped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ScrapeTargetHealth.
+const (
+	ScrapeTargetHealthDown    ScrapeTargetHealth = "down"
+	ScrapeTargetHealthUnknown ScrapeTargetHealth = "unknown"
+	ScrapeTargetHealthUp      ScrapeTargetHealth = "up"
+)
+
+// Valid indicates whether the value is a known member of the ScrapeTargetHealth enum.
+func (e ScrapeTargetHealth) Valid() bool {
+	switch e {
+	case ScrapeTargetHealthDown:
+		return true
+	case ScrapeTargetHealthUnknown:
+		return true
+	case ScrapeTargetHealthUp:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Severity.
 const (
-	Critical Severity = "critical"
-	Error    Severity = "error"
-	Info     Severity = "info"
-	Warning  Severity = "warning"
+	SeverityCritical Severity = "critical"
+	SeverityError    Severity = "error"
+	SeverityInfo     Severity = "info"
+	SeverityWarning  Severity = "warning"
 )
 
 // Valid indicates whether the value is a known member of the Severity enum.
 func (e Severity) Valid() bool {
 	switch e {
-	case Critical:
+	case SeverityCritical:
 		return true
-	case Error:
+	case SeverityError:
 		return true
-	case Info:
+	case SeverityInfo:
 		return true
-	case Warning:
+	case SeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SignalHealth.
+const (
+	SignalHealthCritical SignalHealth = "critical"
+	SignalHealthNoData   SignalHealth = "no_data"
+	SignalHealthOk       SignalHealth = "ok"
+	SignalHealthWarning  SignalHealth = "warning"
+)
+
+// Valid indicates whether the value is a known member of the SignalHealth enum.
+func (e SignalHealth) Valid() bool {
+	switch e {
+	case SignalHealthCritical:
+		return true
+	case SignalHealthNoData:
+		return true
+	case SignalHealthOk:
+		return true
+	case SignalHealthWarning:
 		return true
 	default:
 		return false
@@ -381,6 +732,7 @@ const (
 	TimelineEntryKindOpened       TimelineEntryKind = "opened"
 	TimelineEntryKindReopened     TimelineEntryKind = "reopened"
 	TimelineEntryKindResolved     TimelineEntryKind = "resolved"
+	TimelineEntryKindRunbook      TimelineEntryKind = "runbook"
 )
 
 // Valid indicates whether the value is a known member of the TimelineEntryKind enum.
@@ -401,6 +753,8 @@ func (e TimelineEntryKind) Valid() bool {
 	case TimelineEntryKindReopened:
 		return true
 	case TimelineEntryKindResolved:
+		return true
+	case TimelineEntryKindRunbook:
 		return true
 	default:
 		return false
@@ -454,19 +808,19 @@ func (e Verdict) Valid() bool {
 
 // Defines values for VerificationVerdict.
 const (
-	Inconclusive VerificationVerdict = "inconclusive"
-	NotVerified  VerificationVerdict = "not_verified"
-	Verified     VerificationVerdict = "verified"
+	VerificationVerdictInconclusive VerificationVerdict = "inconclusive"
+	VerificationVerdictNotVerified  VerificationVerdict = "not_verified"
+	VerificationVerdictVerified     VerificationVerdict = "verified"
 )
 
 // Valid indicates whether the value is a known member of the VerificationVerdict enum.
 func (e VerificationVerdict) Valid() bool {
 	switch e {
-	case Inconclusive:
+	case VerificationVerdictInconclusive:
 		return true
-	case NotVerified:
+	case VerificationVerdictNotVerified:
 		return true
-	case Verified:
+	case VerificationVerdictVerified:
 		return true
 	default:
 		return false
@@ -570,6 +924,36 @@ type Alert struct {
 
 // AlertStatus defines model for Alert.Status.
 type AlertStatus string
+
+// AlertRule defines model for AlertRule.
+type AlertRule struct {
+	Alerting bool `json:"alerting"`
+	Alerts   *[]struct {
+		ActiveAt time.Time            `json:"active_at"`
+		Labels   map[string]string    `json:"labels"`
+		State    AlertRuleAlertsState `json:"state"`
+		Value    *float64             `json:"value"`
+	} `json:"alerts,omitempty"`
+	Annotations *map[string]string `json:"annotations,omitempty"`
+	Error       *string            `json:"error,omitempty"`
+	EvaluatedAt *time.Time         `json:"evaluated_at,omitempty"`
+	For         *string            `json:"for,omitempty"`
+	Group       string             `json:"group"`
+	Health      AlertRuleHealth    `json:"health"`
+	Labels      *map[string]string `json:"labels,omitempty"`
+	Name        string             `json:"name"`
+	Query       string             `json:"query"`
+	State       *AlertRuleState    `json:"state,omitempty"`
+}
+
+// AlertRuleAlertsState defines model for AlertRule.Alerts.State.
+type AlertRuleAlertsState string
+
+// AlertRuleHealth defines model for AlertRule.Health.
+type AlertRuleHealth string
+
+// AlertRuleState defines model for AlertRule.State.
+type AlertRuleState string
 
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
@@ -686,6 +1070,17 @@ type ChangeRequest struct {
 // ChangeStatus defines model for ChangeStatus.
 type ChangeStatus string
 
+// Criterion defines model for Criterion.
+type Criterion struct {
+	Is    CriterionIs `json:"is"`
+	Query string      `json:"query"`
+	Unit  *string     `json:"unit,omitempty"`
+	Value float64     `json:"value"`
+}
+
+// CriterionIs defines model for Criterion.Is.
+type CriterionIs string
+
 // Freeze defines model for Freeze.
 type Freeze struct {
 	CreatedAt    time.Time     `json:"created_at"`
@@ -752,6 +1147,35 @@ type GatewayResult string
 // GatewayState live: heard and holds the newest revision; behind: heard, holds an older one; rejected: heard, refused the newest; stale: not heard for 15 s, goes on with what it has.
 type GatewayState string
 
+// GoldenSignal defines model for GoldenSignal.
+type GoldenSignal struct {
+	At            *time.Time `json:"at,omitempty"`
+	CriticalAbove *float64   `json:"critical_above,omitempty"`
+	CriticalBelow *float64   `json:"critical_below,omitempty"`
+
+	// Health no_data is a state of its own: neither good nor bad.
+	Health SignalHealth `json:"health"`
+	Help   *string      `json:"help,omitempty"`
+	Name   string       `json:"name"`
+
+	// Points The last 30 minutes, oldest first.
+	Points []MetricPoint `json:"points"`
+
+	// Query PromQL whose value this is; for charts.
+	Query string `json:"query"`
+
+	// Source Where the number comes from, such as "engine", "gateway", "allocator" or "engine-kv".
+	Source       *string          `json:"source,omitempty"`
+	Title        string           `json:"title"`
+	Unit         GoldenSignalUnit `json:"unit"`
+	Value        *float64         `json:"value"`
+	WarningAbove *float64         `json:"warning_above,omitempty"`
+	WarningBelow *float64         `json:"warning_below,omitempty"`
+}
+
+// GoldenSignalUnit defines model for GoldenSignal.Unit.
+type GoldenSignalUnit string
+
 // Incident defines model for Incident.
 type Incident struct {
 	AckedAt     *time.Time     `json:"acked_at,omitempty"`
@@ -778,10 +1202,11 @@ type IncidentStatus string
 
 // IncidentDetail defines model for IncidentDetail.
 type IncidentDetail struct {
-	Alerts      []Alert      `json:"alerts"`
-	Incident    Incident     `json:"incident"`
-	Runs        []ActionRun  `json:"runs"`
-	Suggestions []Suggestion `json:"suggestions"`
+	Alerts      []Alert             `json:"alerts"`
+	Incident    Incident            `json:"incident"`
+	Runbooks    []RunbookSuggestion `json:"runbooks"`
+	Runs        []ActionRun         `json:"runs"`
+	Suggestions []Suggestion        `json:"suggestions"`
 }
 
 // Me defines model for Me.
@@ -796,6 +1221,30 @@ type Me struct {
 
 // MeKind defines model for Me.Kind.
 type MeKind string
+
+// MetricPoint defines model for MetricPoint.
+type MetricPoint struct {
+	At    time.Time `json:"at"`
+	Value *float64  `json:"value"`
+}
+
+// MetricSample defines model for MetricSample.
+type MetricSample struct {
+	At     time.Time         `json:"at"`
+	Labels map[string]string `json:"labels"`
+
+	// Value Null when it is not a finite number - no data.
+	Value *float64 `json:"value"`
+}
+
+// MetricSeries defines model for MetricSeries.
+type MetricSeries struct {
+	Labels map[string]string `json:"labels"`
+	Points []MetricPoint     `json:"points"`
+}
+
+// MetricSource Where metrics come from.
+type MetricSource string
 
 // Person defines model for Person.
 type Person struct {
@@ -913,8 +1362,156 @@ type Revision struct {
 // Role defines model for Role.
 type Role string
 
+// Runbook defines model for Runbook.
+type Runbook struct {
+	Id      string         `json:"id"`
+	Owner   *string        `json:"owner,omitempty"`
+	Params  []RunbookParam `json:"params"`
+	Steps   []RunbookStep  `json:"steps"`
+	Summary string         `json:"summary"`
+	Title   string         `json:"title"`
+
+	// Version SHA-256 of its canonical form.
+	Version string `json:"version"`
+}
+
+// RunbookParam defines model for RunbookParam.
+type RunbookParam struct {
+	// Choices Values that exist now.
+	Choices  *[]string        `json:"choices,omitempty"`
+	Default  *string          `json:"default,omitempty"`
+	Help     string           `json:"help"`
+	Kind     RunbookParamKind `json:"kind"`
+	Name     string           `json:"name"`
+	Required bool             `json:"required"`
+	Unit     *string          `json:"unit,omitempty"`
+}
+
+// RunbookParamKind defines model for RunbookParam.Kind.
+type RunbookParamKind string
+
+// RunbookRun defines model for RunbookRun.
+type RunbookRun struct {
+	// Current Index of the step in progress.
+	Current   int               `json:"current"`
+	EndedAt   *time.Time        `json:"ended_at,omitempty"`
+	EndedBy   *string           `json:"ended_by,omitempty"`
+	Id        string            `json:"id"`
+	Incident  *string           `json:"incident,omitempty"`
+	Params    map[string]string `json:"params"`
+	Runbook   string            `json:"runbook"`
+	StartedAt time.Time         `json:"started_at"`
+	StartedBy string            `json:"started_by"`
+	Status    RunbookRunStatus  `json:"status"`
+
+	// Steps Steps with parameters filled in.
+	Steps   []RunbookStepState `json:"steps"`
+	Title   string             `json:"title"`
+	Version string             `json:"version"`
+}
+
+// RunbookRunStatus defines model for RunbookRun.Status.
+type RunbookRunStatus string
+
+// RunbookStep defines model for RunbookStep.
+type RunbookStep struct {
+	Action    *string `json:"action,omitempty"`
+	Automatic *bool   `json:"automatic,omitempty"`
+	Choices   *[]struct {
+		Goto  *string `json:"goto,omitempty"`
+		Id    string  `json:"id"`
+		Label string  `json:"label"`
+	} `json:"choices,omitempty"`
+	Command   string               `json:"command"`
+	Criterion *Criterion           `json:"criterion,omitempty"`
+	Expect    string               `json:"expect"`
+	Id        string               `json:"id"`
+	Kind      RunbookStepKind      `json:"kind"`
+	OnFailure RunbookStepOnFailure `json:"on_failure"`
+	Params    *map[string]string   `json:"params,omitempty"`
+	Phase     RunbookStepPhase     `json:"phase"`
+	Question  *string              `json:"question,omitempty"`
+	Text      *string              `json:"text,omitempty"`
+	Timeout   *string              `json:"timeout,omitempty"`
+	Title     string               `json:"title"`
+	Ttl       *string              `json:"ttl,omitempty"`
+	Wait      *string              `json:"wait,omitempty"`
+}
+
+// RunbookStepKind defines model for RunbookStep.Kind.
+type RunbookStepKind string
+
+// RunbookStepOnFailure defines model for RunbookStep.OnFailure.
+type RunbookStepOnFailure string
+
+// RunbookStepPhase defines model for RunbookStep.Phase.
+type RunbookStepPhase string
+
+// RunbookStepState defines model for RunbookStepState.
+type RunbookStepState struct {
+	ActionRun *string `json:"action_run,omitempty"`
+
+	// Answers What a person may answer now; empty when nothing is asked.
+	Answers   []string               `json:"answers"`
+	Attempt   int                    `json:"attempt"`
+	By        *string                `json:"by,omitempty"`
+	Choice    *string                `json:"choice,omitempty"`
+	Deadline  *time.Time             `json:"deadline,omitempty"`
+	Detail    *string                `json:"detail,omitempty"`
+	EndedAt   *time.Time             `json:"ended_at,omitempty"`
+	StartedAt *time.Time             `json:"started_at,omitempty"`
+	Status    RunbookStepStateStatus `json:"status"`
+	Step      RunbookStep            `json:"step"`
+	Value     *float64               `json:"value,omitempty"`
+}
+
+// RunbookStepStateStatus defines model for RunbookStepState.Status.
+type RunbookStepStateStatus string
+
+// RunbookSuggestion defines model for RunbookSuggestion.
+type RunbookSuggestion struct {
+	// Missing Required parameters that nothing filled in.
+	Missing []string `json:"missing"`
+
+	// Params What the alert's labels fill in.
+	Params  map[string]string `json:"params"`
+	Runbook string            `json:"runbook"`
+	Title   string            `json:"title"`
+	Why     string            `json:"why"`
+}
+
+// ScrapeTarget defines model for ScrapeTarget.
+type ScrapeTarget struct {
+	Error       *string            `json:"error,omitempty"`
+	Health      ScrapeTargetHealth `json:"health"`
+	Job         string             `json:"job"`
+	Labels      map[string]string  `json:"labels"`
+	ScrapedAt   *time.Time         `json:"scraped_at,omitempty"`
+	TookSeconds *float64           `json:"took_seconds,omitempty"`
+	Url         string             `json:"url"`
+}
+
+// ScrapeTargetHealth defines model for ScrapeTarget.Health.
+type ScrapeTargetHealth string
+
+// ServiceSignals defines model for ServiceSignals.
+type ServiceSignals struct {
+	Environment string `json:"environment"`
+
+	// Firing Names of alert rules that fire for it now.
+	Firing []string `json:"firing"`
+
+	// Health no_data is a state of its own: neither good nor bad.
+	Health  SignalHealth   `json:"health"`
+	Service string         `json:"service"`
+	Signals []GoldenSignal `json:"signals"`
+}
+
 // Severity defines model for Severity.
 type Severity string
+
+// SignalHealth no_data is a state of its own: neither good nor bad.
+type SignalHealth string
 
 // Suggestion defines model for Suggestion.
 type Suggestion struct {
@@ -1152,9 +1749,65 @@ type StreamPolicyParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// QueryMetricsParams defines parameters for QueryMetrics.
+type QueryMetricsParams struct {
+	Query string `form:"query" json:"query"`
+
+	// Time Now when left out.
+	Time *time.Time `form:"time,omitempty" json:"time,omitempty"`
+}
+
+// QueryMetricsRangeParams defines parameters for QueryMetricsRange.
+type QueryMetricsRangeParams struct {
+	Query string    `form:"query" json:"query"`
+	Start time.Time `form:"start" json:"start"`
+	End   time.Time `form:"end" json:"end"`
+
+	// Step Such as "15s".
+	Step string `form:"step" json:"step"`
+}
+
+// ListRunbookRunsParams defines parameters for ListRunbookRuns.
+type ListRunbookRunsParams struct {
+	Incident *string `form:"incident,omitempty" json:"incident,omitempty"`
+
+	// Live Only those that go on.
+	Live   *bool   `form:"live,omitempty" json:"live,omitempty"`
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// StartRunbookJSONBody defines parameters for StartRunbook.
+type StartRunbookJSONBody struct {
+	Incident *string           `json:"incident,omitempty"`
+	Params   map[string]string `json:"params"`
+	Runbook  string            `json:"runbook"`
+}
+
+// StartRunbookParams defines parameters for StartRunbook.
+type StartRunbookParams struct {
+	IdempotencyKey string `json:"Idempotency-Key"`
+}
+
+// AnswerRunbookJSONBody defines parameters for AnswerRunbook.
+type AnswerRunbookJSONBody struct {
+	Answer string `json:"answer"`
+
+	// Attempt The attempt that was looked at; another one is refused.
+	Attempt int     `json:"attempt"`
+	Note    *string `json:"note,omitempty"`
+	Step    string  `json:"step"`
+}
+
 // CreateSessionJSONBody defines parameters for CreateSession.
 type CreateSessionJSONBody struct {
 	Code string `json:"code"`
+}
+
+// ListSignalsParams defines parameters for ListSignals.
+type ListSignalsParams struct {
+	Service     *string `form:"service,omitempty" json:"service,omitempty"`
+	Environment *string `form:"environment,omitempty" json:"environment,omitempty"`
 }
 
 // LinkSlackJSONBody defines parameters for LinkSlack.
@@ -1223,6 +1876,12 @@ type PutPolicyJSONRequestBody PutPolicyJSONBody
 
 // AckPolicyJSONRequestBody defines body for AckPolicy for application/json ContentType.
 type AckPolicyJSONRequestBody AckPolicyJSONBody
+
+// StartRunbookJSONRequestBody defines body for StartRunbook for application/json ContentType.
+type StartRunbookJSONRequestBody StartRunbookJSONBody
+
+// AnswerRunbookJSONRequestBody defines body for AnswerRunbook for application/json ContentType.
+type AnswerRunbookJSONRequestBody AnswerRunbookJSONBody
 
 // CreateSessionJSONRequestBody defines body for CreateSession for application/json ContentType.
 type CreateSessionJSONRequestBody CreateSessionJSONBody
@@ -1676,6 +2335,74 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/policy/stream (the `StreamPolicy` operationId).
 	StreamPolicy(ctx context.Context, params *StreamPolicyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// QueryMetrics PromQL at one time.
+	//
+	// Corresponds with GET /api/v1/query (the `QueryMetrics` operationId).
+	QueryMetrics(ctx context.Context, params *QueryMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// QueryMetricsRange PromQL over a time range, both ends included; at most 11000 points per series.
+	//
+	// Corresponds with GET /api/v1/query_range (the `QueryMetricsRange` operationId).
+	QueryMetricsRange(ctx context.Context, params *QueryMetricsRangeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRules Recording and alerting rules with their state.
+	//
+	// Corresponds with GET /api/v1/rules (the `ListRules` operationId).
+	ListRules(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRunbookRuns Runs, newest first.
+	//
+	// Corresponds with GET /api/v1/runbook-runs (the `ListRunbookRuns` operationId).
+	ListRunbookRuns(ctx context.Context, params *ListRunbookRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StartRunbookWithBody Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/runbook-runs (the `StartRunbook` operationId).
+	StartRunbookWithBody(ctx context.Context, params *StartRunbookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StartRunbook Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/runbook-runs (the `StartRunbook` operationId).
+	StartRunbook(ctx context.Context, params *StartRunbookParams, body StartRunbookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetRunbookRun One run.
+	//
+	// Corresponds with GET /api/v1/runbook-runs/{id} (the `GetRunbookRun` operationId).
+	GetRunbookRun(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AnswerRunbookWithBody Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/runbook-runs/{id}/answer (the `AnswerRunbook` operationId).
+	AnswerRunbookWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AnswerRunbook Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/runbook-runs/{id}/answer (the `AnswerRunbook` operationId).
+	AnswerRunbook(ctx context.Context, id ID, body AnswerRunbookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelRunbook End the run. Leases that its actions hold stay; they are reverted one by one.
+	//
+	// Corresponds with POST /api/v1/runbook-runs/{id}/cancel (the `CancelRunbook` operationId).
+	CancelRunbook(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListRunbooks The runbooks there are, newest version of each.
+	//
+	// Corresponds with GET /api/v1/runbooks (the `ListRunbooks` operationId).
+	ListRunbooks(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetRunbook One runbook.
+	//
+	// Corresponds with GET /api/v1/runbooks/{id} (the `GetRunbook` operationId).
+	GetRunbook(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListServices The catalogue of services and environments.
 	//
 	// Corresponds with GET /api/v1/services (the `ListServices` operationId).
@@ -1700,6 +2427,11 @@ type ClientInterface interface {
 	// Corresponds with POST /api/v1/session (the `CreateSession` operationId).
 	CreateSession(ctx context.Context, body CreateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListSignals The golden signals of each service, with health and a sparkline of the last 30 minutes.
+	//
+	// Corresponds with GET /api/v1/signals (the `ListSignals` operationId).
+	ListSignals(ctx context.Context, params *ListSignalsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// LinkSlackWithBody Bind the Slack user of a one-time link to the person who is logged in.
 	//
 	// Takes any type of body and a specified content type.
@@ -1713,6 +2445,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/v1/slack-link (the `LinkSlack` operationId).
 	LinkSlack(ctx context.Context, body LinkSlackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTargets What is scraped, and how it went.
+	//
+	// Corresponds with GET /api/v1/targets (the `ListTargets` operationId).
+	ListTargets(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTokens Service tokens, without secrets.
 	//
@@ -2705,6 +3442,194 @@ func (c *Client) StreamPolicy(ctx context.Context, params *StreamPolicyParams, r
 	return c.Client.Do(req)
 }
 
+// QueryMetrics PromQL at one time.
+//
+// Corresponds with GET /api/v1/query (the `QueryMetrics` operationId).
+func (c *Client) QueryMetrics(ctx context.Context, params *QueryMetricsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQueryMetricsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// QueryMetricsRange PromQL over a time range, both ends included; at most 11000 points per series.
+//
+// Corresponds with GET /api/v1/query_range (the `QueryMetricsRange` operationId).
+func (c *Client) QueryMetricsRange(ctx context.Context, params *QueryMetricsRangeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewQueryMetricsRangeRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRules Recording and alerting rules with their state.
+//
+// Corresponds with GET /api/v1/rules (the `ListRules` operationId).
+func (c *Client) ListRules(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRulesRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRunbookRuns Runs, newest first.
+//
+// Corresponds with GET /api/v1/runbook-runs (the `ListRunbookRuns` operationId).
+func (c *Client) ListRunbookRuns(ctx context.Context, params *ListRunbookRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRunbookRunsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StartRunbookWithBody Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/runbook-runs (the `StartRunbook` operationId).
+func (c *Client) StartRunbookWithBody(ctx context.Context, params *StartRunbookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartRunbookRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// StartRunbook Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/runbook-runs (the `StartRunbook` operationId).
+func (c *Client) StartRunbook(ctx context.Context, params *StartRunbookParams, body StartRunbookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartRunbookRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetRunbookRun One run.
+//
+// Corresponds with GET /api/v1/runbook-runs/{id} (the `GetRunbookRun` operationId).
+func (c *Client) GetRunbookRun(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRunbookRunRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AnswerRunbookWithBody Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/runbook-runs/{id}/answer (the `AnswerRunbook` operationId).
+func (c *Client) AnswerRunbookWithBody(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAnswerRunbookRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AnswerRunbook Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/runbook-runs/{id}/answer (the `AnswerRunbook` operationId).
+func (c *Client) AnswerRunbook(ctx context.Context, id ID, body AnswerRunbookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAnswerRunbookRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelRunbook End the run. Leases that its actions hold stay; they are reverted one by one.
+//
+// Corresponds with POST /api/v1/runbook-runs/{id}/cancel (the `CancelRunbook` operationId).
+func (c *Client) CancelRunbook(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelRunbookRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListRunbooks The runbooks there are, newest version of each.
+//
+// Corresponds with GET /api/v1/runbooks (the `ListRunbooks` operationId).
+func (c *Client) ListRunbooks(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListRunbooksRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetRunbook One runbook.
+//
+// Corresponds with GET /api/v1/runbooks/{id} (the `GetRunbook` operationId).
+func (c *Client) GetRunbook(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRunbookRequest(c.Server, id)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListServices The catalogue of services and environments.
 //
 // Corresponds with GET /api/v1/services (the `ListServices` operationId).
@@ -2769,6 +3694,21 @@ func (c *Client) CreateSession(ctx context.Context, body CreateSessionJSONReques
 	return c.Client.Do(req)
 }
 
+// ListSignals The golden signals of each service, with health and a sparkline of the last 30 minutes.
+//
+// Corresponds with GET /api/v1/signals (the `ListSignals` operationId).
+func (c *Client) ListSignals(ctx context.Context, params *ListSignalsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSignalsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // LinkSlackWithBody Bind the Slack user of a one-time link to the person who is logged in.
 //
 // Takes any type of body and a specified content type.
@@ -2793,6 +3733,21 @@ func (c *Client) LinkSlackWithBody(ctx context.Context, contentType string, body
 // Corresponds with POST /api/v1/slack-link (the `LinkSlack` operationId).
 func (c *Client) LinkSlack(ctx context.Context, body LinkSlackJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewLinkSlackRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTargets What is scraped, and how it went.
+//
+// Corresponds with GET /api/v1/targets (the `ListTargets` operationId).
+func (c *Client) ListTargets(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTargetsRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -4811,6 +5766,488 @@ func NewStreamPolicyRequest(server string, params *StreamPolicyParams) (*http.Re
 	return req, nil
 }
 
+// NewQueryMetricsRequest constructs an http.Request for the QueryMetrics method
+func NewQueryMetricsRequest(server string, params *QueryMetricsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/query")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "query", params.Query, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Time != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "time", *params.Time, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewQueryMetricsRangeRequest constructs an http.Request for the QueryMetricsRange method
+func NewQueryMetricsRangeRequest(server string, params *QueryMetricsRangeParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/query_range")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "query", params.Query, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "start", params.Start, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "end", params.End, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "step", params.Step, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRulesRequest constructs an http.Request for the ListRules method
+func NewListRulesRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/rules")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRunbookRunsRequest constructs an http.Request for the ListRunbookRuns method
+func NewListRunbookRunsRequest(server string, params *ListRunbookRunsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runbook-runs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Incident != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "incident", *params.Incident, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Live != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "live", *params.Live, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewStartRunbookRequest calls the generic StartRunbook builder with application/json body
+func NewStartRunbookRequest(server string, params *StartRunbookParams, body StartRunbookJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewStartRunbookRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewStartRunbookRequestWithBody constructs an http.Request for the StartRunbook method, with any body, and a specified content type
+func NewStartRunbookRequestWithBody(server string, params *StartRunbookParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runbook-runs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Idempotency-Key", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewGetRunbookRunRequest constructs an http.Request for the GetRunbookRun method
+func NewGetRunbookRunRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runbook-runs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAnswerRunbookRequest calls the generic AnswerRunbook builder with application/json body
+func NewAnswerRunbookRequest(server string, id ID, body AnswerRunbookJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAnswerRunbookRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewAnswerRunbookRequestWithBody constructs an http.Request for the AnswerRunbook method, with any body, and a specified content type
+func NewAnswerRunbookRequestWithBody(server string, id ID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runbook-runs/%s/answer", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCancelRunbookRequest constructs an http.Request for the CancelRunbook method
+func NewCancelRunbookRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runbook-runs/%s/cancel", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListRunbooksRequest constructs an http.Request for the ListRunbooks method
+func NewListRunbooksRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runbooks")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetRunbookRequest constructs an http.Request for the GetRunbook method
+func NewGetRunbookRequest(server string, id ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/runbooks/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListServicesRequest constructs an http.Request for the ListServices method
 func NewListServicesRequest(server string) (*http.Request, error) {
 	var err error
@@ -4905,6 +6342,72 @@ func NewCreateSessionRequestWithBody(server string, contentType string, body io.
 	return req, nil
 }
 
+// NewListSignalsRequest constructs an http.Request for the ListSignals method
+func NewListSignalsRequest(server string, params *ListSignalsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/signals")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Service != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "service", *params.Service, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Environment != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "environment", *params.Environment, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewLinkSlackRequest calls the generic LinkSlack builder with application/json body
 func NewLinkSlackRequest(server string, body LinkSlackJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -4941,6 +6444,33 @@ func NewLinkSlackRequestWithBody(server string, contentType string, body io.Read
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListTargetsRequest constructs an http.Request for the ListTargets method
+func NewListTargetsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/targets")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -5544,6 +7074,90 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/v1/policy/stream (the `StreamPolicy` operationId).
 	StreamPolicyWithResponse(ctx context.Context, params *StreamPolicyParams, reqEditors ...RequestEditorFn) (*StreamPolicyResponse, error)
 
+	// QueryMetricsWithResponse PromQL at one time.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/query (the `QueryMetrics` operationId).
+	QueryMetricsWithResponse(ctx context.Context, params *QueryMetricsParams, reqEditors ...RequestEditorFn) (*QueryMetricsResponse, error)
+
+	// QueryMetricsRangeWithResponse PromQL over a time range, both ends included; at most 11000 points per series.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/query_range (the `QueryMetricsRange` operationId).
+	QueryMetricsRangeWithResponse(ctx context.Context, params *QueryMetricsRangeParams, reqEditors ...RequestEditorFn) (*QueryMetricsRangeResponse, error)
+
+	// ListRulesWithResponse Recording and alerting rules with their state.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/rules (the `ListRules` operationId).
+	ListRulesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRulesResponse, error)
+
+	// ListRunbookRunsWithResponse Runs, newest first.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/runbook-runs (the `ListRunbookRuns` operationId).
+	ListRunbookRunsWithResponse(ctx context.Context, params *ListRunbookRunsParams, reqEditors ...RequestEditorFn) (*ListRunbookRunsResponse, error)
+
+	// StartRunbookWithBodyWithResponse Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/runbook-runs (the `StartRunbook` operationId).
+	StartRunbookWithBodyWithResponse(ctx context.Context, params *StartRunbookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StartRunbookResponse, error)
+
+	// StartRunbookWithResponse Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/runbook-runs (the `StartRunbook` operationId).
+	StartRunbookWithResponse(ctx context.Context, params *StartRunbookParams, body StartRunbookJSONRequestBody, reqEditors ...RequestEditorFn) (*StartRunbookResponse, error)
+
+	// GetRunbookRunWithResponse One run.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/runbook-runs/{id} (the `GetRunbookRun` operationId).
+	GetRunbookRunWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetRunbookRunResponse, error)
+
+	// AnswerRunbookWithBodyWithResponse Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/runbook-runs/{id}/answer (the `AnswerRunbook` operationId).
+	AnswerRunbookWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AnswerRunbookResponse, error)
+
+	// AnswerRunbookWithResponse Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/runbook-runs/{id}/answer (the `AnswerRunbook` operationId).
+	AnswerRunbookWithResponse(ctx context.Context, id ID, body AnswerRunbookJSONRequestBody, reqEditors ...RequestEditorFn) (*AnswerRunbookResponse, error)
+
+	// CancelRunbookWithResponse End the run. Leases that its actions hold stay; they are reverted one by one.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/runbook-runs/{id}/cancel (the `CancelRunbook` operationId).
+	CancelRunbookWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*CancelRunbookResponse, error)
+
+	// ListRunbooksWithResponse The runbooks there are, newest version of each.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/runbooks (the `ListRunbooks` operationId).
+	ListRunbooksWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRunbooksResponse, error)
+
+	// GetRunbookWithResponse One runbook.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/runbooks/{id} (the `GetRunbook` operationId).
+	GetRunbookWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetRunbookResponse, error)
+
 	// ListServicesWithResponse The catalogue of services and environments.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -5572,6 +7186,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /api/v1/session (the `CreateSession` operationId).
 	CreateSessionWithResponse(ctx context.Context, body CreateSessionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSessionResponse, error)
 
+	// ListSignalsWithResponse The golden signals of each service, with health and a sparkline of the last 30 minutes.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/signals (the `ListSignals` operationId).
+	ListSignalsWithResponse(ctx context.Context, params *ListSignalsParams, reqEditors ...RequestEditorFn) (*ListSignalsResponse, error)
+
 	// LinkSlackWithBodyWithResponse Bind the Slack user of a one-time link to the person who is logged in.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5585,6 +7206,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /api/v1/slack-link (the `LinkSlack` operationId).
 	LinkSlackWithResponse(ctx context.Context, body LinkSlackJSONRequestBody, reqEditors ...RequestEditorFn) (*LinkSlackResponse, error)
+
+	// ListTargetsWithResponse What is scraped, and how it went.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/targets (the `ListTargets` operationId).
+	ListTargetsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListTargetsResponse, error)
 
 	// ListTokensWithResponse Service tokens, without secrets.
 	//
@@ -7624,6 +9252,533 @@ func (r StreamPolicyResponse) ContentType() string {
 	return ""
 }
 
+type QueryMetricsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Items []MetricSample `json:"items"`
+
+		// Source Where metrics come from.
+		Source MetricSource `json:"source"`
+	}
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r QueryMetricsResponse) GetJSON200() *struct {
+	Items []MetricSample `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+} {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r QueryMetricsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r QueryMetricsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r QueryMetricsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r QueryMetricsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r QueryMetricsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type QueryMetricsRangeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Items []MetricSeries `json:"items"`
+
+		// Source Where metrics come from.
+		Source MetricSource `json:"source"`
+	}
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r QueryMetricsRangeResponse) GetJSON200() *struct {
+	Items []MetricSeries `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+} {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r QueryMetricsRangeResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r QueryMetricsRangeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r QueryMetricsRangeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r QueryMetricsRangeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r QueryMetricsRangeResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRulesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Items []AlertRule `json:"items"`
+
+		// Source Where metrics come from.
+		Source MetricSource `json:"source"`
+	}
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRulesResponse) GetJSON200() *struct {
+	Items []AlertRule `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+} {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRulesResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRulesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRulesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRulesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRulesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRunbookRunsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Items []RunbookRun `json:"items"`
+		Next  *string      `json:"next,omitempty"`
+	}
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRunbookRunsResponse) GetJSON200() *struct {
+	Items []RunbookRun `json:"items"`
+	Next  *string      `json:"next,omitempty"`
+} {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRunbookRunsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRunbookRunsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRunbookRunsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRunbookRunsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRunbookRunsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type StartRunbookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunbookRun
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *RunbookRun
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r StartRunbookResponse) GetJSON200() *RunbookRun {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r StartRunbookResponse) GetJSON201() *RunbookRun {
+	return r.JSON201
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r StartRunbookResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r StartRunbookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r StartRunbookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r StartRunbookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r StartRunbookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetRunbookRunResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunbookRun
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRunbookRunResponse) GetJSON200() *RunbookRun {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetRunbookRunResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRunbookRunResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRunbookRunResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRunbookRunResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRunbookRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AnswerRunbookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunbookRun
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AnswerRunbookResponse) GetJSON200() *RunbookRun {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AnswerRunbookResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AnswerRunbookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AnswerRunbookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AnswerRunbookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AnswerRunbookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CancelRunbookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *RunbookRun
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CancelRunbookResponse) GetJSON200() *RunbookRun {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CancelRunbookResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CancelRunbookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CancelRunbookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CancelRunbookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CancelRunbookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListRunbooksResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Items []Runbook `json:"items"`
+	}
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListRunbooksResponse) GetJSON200() *struct {
+	Items []Runbook `json:"items"`
+} {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListRunbooksResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListRunbooksResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListRunbooksResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListRunbooksResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListRunbooksResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetRunbookResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Runbook
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRunbookResponse) GetJSON200() *Runbook {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetRunbookResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRunbookResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRunbookResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRunbookResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRunbookResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListServicesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -7761,6 +9916,64 @@ func (r CreateSessionResponse) ContentType() string {
 	return ""
 }
 
+type ListSignalsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Items []ServiceSignals `json:"items"`
+
+		// Source Where metrics come from.
+		Source MetricSource `json:"source"`
+	}
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSignalsResponse) GetJSON200() *struct {
+	Items []ServiceSignals `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+} {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListSignalsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSignalsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSignalsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSignalsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSignalsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type LinkSlackResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -7796,6 +10009,64 @@ func (r LinkSlackResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r LinkSlackResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListTargetsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Items []ScrapeTarget `json:"items"`
+
+		// Source Where metrics come from.
+		Source MetricSource `json:"source"`
+	}
+	// ApplicationproblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationproblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTargetsResponse) GetJSON200() *struct {
+	Items []ScrapeTarget `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+} {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListTargetsResponse) GetApplicationproblemJSONDefault() *Problem {
+	return r.ApplicationproblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTargetsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTargetsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTargetsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTargetsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8761,6 +11032,162 @@ func (c *ClientWithResponses) StreamPolicyWithResponse(ctx context.Context, para
 	return ParseStreamPolicyResponse(rsp)
 }
 
+// QueryMetricsWithResponse PromQL at one time.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/query (the `QueryMetrics` operationId).
+func (c *ClientWithResponses) QueryMetricsWithResponse(ctx context.Context, params *QueryMetricsParams, reqEditors ...RequestEditorFn) (*QueryMetricsResponse, error) {
+	rsp, err := c.QueryMetrics(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQueryMetricsResponse(rsp)
+}
+
+// QueryMetricsRangeWithResponse PromQL over a time range, both ends included; at most 11000 points per series.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/query_range (the `QueryMetricsRange` operationId).
+func (c *ClientWithResponses) QueryMetricsRangeWithResponse(ctx context.Context, params *QueryMetricsRangeParams, reqEditors ...RequestEditorFn) (*QueryMetricsRangeResponse, error) {
+	rsp, err := c.QueryMetricsRange(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQueryMetricsRangeResponse(rsp)
+}
+
+// ListRulesWithResponse Recording and alerting rules with their state.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/rules (the `ListRules` operationId).
+func (c *ClientWithResponses) ListRulesWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRulesResponse, error) {
+	rsp, err := c.ListRules(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRulesResponse(rsp)
+}
+
+// ListRunbookRunsWithResponse Runs, newest first.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/runbook-runs (the `ListRunbookRuns` operationId).
+func (c *ClientWithResponses) ListRunbookRunsWithResponse(ctx context.Context, params *ListRunbookRunsParams, reqEditors ...RequestEditorFn) (*ListRunbookRunsResponse, error) {
+	rsp, err := c.ListRunbookRuns(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRunbookRunsResponse(rsp)
+}
+
+// StartRunbookWithBodyWithResponse Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/runbook-runs (the `StartRunbook` operationId).
+func (c *ClientWithResponses) StartRunbookWithBodyWithResponse(ctx context.Context, params *StartRunbookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*StartRunbookResponse, error) {
+	rsp, err := c.StartRunbookWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStartRunbookResponse(rsp)
+}
+
+// StartRunbookWithResponse Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/runbook-runs (the `StartRunbook` operationId).
+func (c *ClientWithResponses) StartRunbookWithResponse(ctx context.Context, params *StartRunbookParams, body StartRunbookJSONRequestBody, reqEditors ...RequestEditorFn) (*StartRunbookResponse, error) {
+	rsp, err := c.StartRunbook(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseStartRunbookResponse(rsp)
+}
+
+// GetRunbookRunWithResponse One run.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/runbook-runs/{id} (the `GetRunbookRun` operationId).
+func (c *ClientWithResponses) GetRunbookRunWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetRunbookRunResponse, error) {
+	rsp, err := c.GetRunbookRun(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRunbookRunResponse(rsp)
+}
+
+// AnswerRunbookWithBodyWithResponse Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/runbook-runs/{id}/answer (the `AnswerRunbook` operationId).
+func (c *ClientWithResponses) AnswerRunbookWithBodyWithResponse(ctx context.Context, id ID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AnswerRunbookResponse, error) {
+	rsp, err := c.AnswerRunbookWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAnswerRunbookResponse(rsp)
+}
+
+// AnswerRunbookWithResponse Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/runbook-runs/{id}/answer (the `AnswerRunbook` operationId).
+func (c *ClientWithResponses) AnswerRunbookWithResponse(ctx context.Context, id ID, body AnswerRunbookJSONRequestBody, reqEditors ...RequestEditorFn) (*AnswerRunbookResponse, error) {
+	rsp, err := c.AnswerRunbook(ctx, id, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAnswerRunbookResponse(rsp)
+}
+
+// CancelRunbookWithResponse End the run. Leases that its actions hold stay; they are reverted one by one.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/runbook-runs/{id}/cancel (the `CancelRunbook` operationId).
+func (c *ClientWithResponses) CancelRunbookWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*CancelRunbookResponse, error) {
+	rsp, err := c.CancelRunbook(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelRunbookResponse(rsp)
+}
+
+// ListRunbooksWithResponse The runbooks there are, newest version of each.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/runbooks (the `ListRunbooks` operationId).
+func (c *ClientWithResponses) ListRunbooksWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListRunbooksResponse, error) {
+	rsp, err := c.ListRunbooks(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListRunbooksResponse(rsp)
+}
+
+// GetRunbookWithResponse One runbook.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/runbooks/{id} (the `GetRunbook` operationId).
+func (c *ClientWithResponses) GetRunbookWithResponse(ctx context.Context, id ID, reqEditors ...RequestEditorFn) (*GetRunbookResponse, error) {
+	rsp, err := c.GetRunbook(ctx, id, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRunbookResponse(rsp)
+}
+
 // ListServicesWithResponse The catalogue of services and environments.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -8813,6 +11240,19 @@ func (c *ClientWithResponses) CreateSessionWithResponse(ctx context.Context, bod
 	return ParseCreateSessionResponse(rsp)
 }
 
+// ListSignalsWithResponse The golden signals of each service, with health and a sparkline of the last 30 minutes.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/signals (the `ListSignals` operationId).
+func (c *ClientWithResponses) ListSignalsWithResponse(ctx context.Context, params *ListSignalsParams, reqEditors ...RequestEditorFn) (*ListSignalsResponse, error) {
+	rsp, err := c.ListSignals(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSignalsResponse(rsp)
+}
+
 // LinkSlackWithBodyWithResponse Bind the Slack user of a one-time link to the person who is logged in.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -8837,6 +11277,19 @@ func (c *ClientWithResponses) LinkSlackWithResponse(ctx context.Context, body Li
 		return nil, err
 	}
 	return ParseLinkSlackResponse(rsp)
+}
+
+// ListTargetsWithResponse What is scraped, and how it went.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/targets (the `ListTargets` operationId).
+func (c *ClientWithResponses) ListTargetsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListTargetsResponse, error) {
+	rsp, err := c.ListTargets(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTargetsResponse(rsp)
 }
 
 // ListTokensWithResponse Service tokens, without secrets.
@@ -10280,6 +12733,363 @@ func ParseStreamPolicyResponse(rsp *http.Response) (*StreamPolicyResponse, error
 	return response, nil
 }
 
+// ParseQueryMetricsResponse parses an HTTP response from a QueryMetricsWithResponse call
+func ParseQueryMetricsResponse(rsp *http.Response) (*QueryMetricsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &QueryMetricsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Items []MetricSample `json:"items"`
+
+			// Source Where metrics come from.
+			Source MetricSource `json:"source"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseQueryMetricsRangeResponse parses an HTTP response from a QueryMetricsRangeWithResponse call
+func ParseQueryMetricsRangeResponse(rsp *http.Response) (*QueryMetricsRangeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &QueryMetricsRangeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Items []MetricSeries `json:"items"`
+
+			// Source Where metrics come from.
+			Source MetricSource `json:"source"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRulesResponse parses an HTTP response from a ListRulesWithResponse call
+func ParseListRulesResponse(rsp *http.Response) (*ListRulesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRulesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Items []AlertRule `json:"items"`
+
+			// Source Where metrics come from.
+			Source MetricSource `json:"source"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRunbookRunsResponse parses an HTTP response from a ListRunbookRunsWithResponse call
+func ParseListRunbookRunsResponse(rsp *http.Response) (*ListRunbookRunsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRunbookRunsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Items []RunbookRun `json:"items"`
+			Next  *string      `json:"next,omitempty"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseStartRunbookResponse parses an HTTP response from a StartRunbookWithResponse call
+func ParseStartRunbookResponse(rsp *http.Response) (*StartRunbookResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &StartRunbookResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunbookRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest RunbookRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetRunbookRunResponse parses an HTTP response from a GetRunbookRunWithResponse call
+func ParseGetRunbookRunResponse(rsp *http.Response) (*GetRunbookRunResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRunbookRunResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunbookRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAnswerRunbookResponse parses an HTTP response from a AnswerRunbookWithResponse call
+func ParseAnswerRunbookResponse(rsp *http.Response) (*AnswerRunbookResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AnswerRunbookResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunbookRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCancelRunbookResponse parses an HTTP response from a CancelRunbookWithResponse call
+func ParseCancelRunbookResponse(rsp *http.Response) (*CancelRunbookResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CancelRunbookResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest RunbookRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListRunbooksResponse parses an HTTP response from a ListRunbooksWithResponse call
+func ParseListRunbooksResponse(rsp *http.Response) (*ListRunbooksResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListRunbooksResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Items []Runbook `json:"items"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetRunbookResponse parses an HTTP response from a GetRunbookWithResponse call
+func ParseGetRunbookResponse(rsp *http.Response) (*GetRunbookResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRunbookResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Runbook
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListServicesResponse parses an HTTP response from a ListServicesWithResponse call
 func ParseListServicesResponse(rsp *http.Response) (*ListServicesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -10375,6 +13185,44 @@ func ParseCreateSessionResponse(rsp *http.Response) (*CreateSessionResponse, err
 	return response, nil
 }
 
+// ParseListSignalsResponse parses an HTTP response from a ListSignalsWithResponse call
+func ParseListSignalsResponse(rsp *http.Response) (*ListSignalsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSignalsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Items []ServiceSignals `json:"items"`
+
+			// Source Where metrics come from.
+			Source MetricSource `json:"source"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseLinkSlackResponse parses an HTTP response from a LinkSlackWithResponse call
 func ParseLinkSlackResponse(rsp *http.Response) (*LinkSlackResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -10391,6 +13239,44 @@ func ParseLinkSlackResponse(rsp *http.Response) (*LinkSlackResponse, error) {
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListTargetsResponse parses an HTTP response from a ListTargetsWithResponse call
+func ParseListTargetsResponse(rsp *http.Response) (*ListTargetsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTargetsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Items []ScrapeTarget `json:"items"`
+
+			// Source Where metrics come from.
+			Source MetricSource `json:"source"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

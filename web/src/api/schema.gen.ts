@@ -508,6 +508,202 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** PromQL at one time. */
+        get: operations["queryMetrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/query_range": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** PromQL over a time range, both ends included; at most 11000 points per series. */
+        get: operations["queryMetricsRange"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/signals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The golden signals of each service, with health and a sparkline of the last 30 minutes. */
+        get: operations["listSignals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Recording and alerting rules with their state. */
+        get: operations["listRules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is scraped, and how it went. */
+        get: operations["listTargets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runbooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The runbooks there are, newest version of each. */
+        get: operations["listRunbooks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runbooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["ID"];
+            };
+            cookie?: never;
+        };
+        /** One runbook. */
+        get: operations["getRunbook"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runbook-runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Runs, newest first. */
+        get: operations["listRunbookRuns"];
+        put?: never;
+        /** Start a runbook; once per Idempotency-Key. The version is frozen in the run. */
+        post: operations["startRunbook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runbook-runs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["ID"];
+            };
+            cookie?: never;
+        };
+        /** One run. */
+        get: operations["getRunbookRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runbook-runs/{id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["ID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure. */
+        post: operations["answerRunbook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runbook-runs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["ID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the run. Leases that its actions hold stay; they are reverted one by one. */
+        post: operations["cancelRunbook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/policy": {
         parameters: {
             query?: never;
@@ -1001,6 +1197,7 @@ export interface components {
             alerts: components["schemas"]["Alert"][];
             runs: components["schemas"]["ActionRun"][];
             suggestions: components["schemas"]["Suggestion"][];
+            runbooks: components["schemas"]["RunbookSuggestion"][];
         };
         Suggestion: {
             action: string;
@@ -1010,13 +1207,236 @@ export interface components {
             };
             why: string;
         };
+        RunbookSuggestion: {
+            runbook: string;
+            title: string;
+            /** @description What the alert's labels fill in. */
+            params: {
+                [key: string]: string;
+            };
+            /** @description Required parameters that nothing filled in. */
+            missing: string[];
+            why: string;
+        };
+        /**
+         * @description Where metrics come from.
+         * @enum {string}
+         */
+        MetricSource: "remote" | "embedded" | "none";
+        MetricSample: {
+            labels: {
+                [key: string]: string;
+            };
+            /**
+             * Format: double
+             * @description Null when it is not a finite number - no data.
+             */
+            value: number | null;
+            /** Format: date-time */
+            at: string;
+        };
+        MetricPoint: {
+            /** Format: date-time */
+            at: string;
+            /** Format: double */
+            value: number | null;
+        };
+        MetricSeries: {
+            labels: {
+                [key: string]: string;
+            };
+            points: components["schemas"]["MetricPoint"][];
+        };
+        /**
+         * @description no_data is a state of its own: neither good nor bad.
+         * @enum {string}
+         */
+        SignalHealth: "ok" | "warning" | "critical" | "no_data";
+        GoldenSignal: {
+            name: string;
+            title: string;
+            help?: string;
+            /** @enum {string} */
+            unit: "requests" | "seconds_per_token" | "tokens_per_second" | "ratio" | "seconds" | "requests_per_second";
+            /** @description PromQL whose value this is; for charts. */
+            query: string;
+            /** Format: double */
+            value: number | null;
+            /** Format: date-time */
+            at?: string;
+            health: components["schemas"]["SignalHealth"];
+            /** @description Where the number comes from, such as "engine", "gateway", "allocator" or "engine-kv". */
+            source?: string;
+            /** Format: double */
+            warning_above?: number;
+            /** Format: double */
+            critical_above?: number;
+            /** Format: double */
+            warning_below?: number;
+            /** Format: double */
+            critical_below?: number;
+            /** @description The last 30 minutes, oldest first. */
+            points: components["schemas"]["MetricPoint"][];
+        };
+        ServiceSignals: {
+            service: string;
+            environment: string;
+            health: components["schemas"]["SignalHealth"];
+            signals: components["schemas"]["GoldenSignal"][];
+            /** @description Names of alert rules that fire for it now. */
+            firing: string[];
+        };
+        AlertRule: {
+            group: string;
+            name: string;
+            query: string;
+            alerting: boolean;
+            for?: string;
+            /** @enum {string} */
+            state?: "inactive" | "pending" | "firing";
+            /** @enum {string} */
+            health: "ok" | "err" | "unknown";
+            error?: string;
+            labels?: {
+                [key: string]: string;
+            };
+            annotations?: {
+                [key: string]: string;
+            };
+            /** Format: date-time */
+            evaluated_at?: string;
+            alerts?: {
+                labels: {
+                    [key: string]: string;
+                };
+                /** @enum {string} */
+                state: "inactive" | "pending" | "firing";
+                /** Format: date-time */
+                active_at: string;
+                /** Format: double */
+                value: number | null;
+            }[];
+        };
+        ScrapeTarget: {
+            job: string;
+            url: string;
+            labels: {
+                [key: string]: string;
+            };
+            /** @enum {string} */
+            health: "up" | "down" | "unknown";
+            error?: string;
+            /** Format: date-time */
+            scraped_at?: string;
+            /** Format: double */
+            took_seconds?: number;
+        };
+        Criterion: {
+            query: string;
+            /** @enum {string} */
+            is: "<" | "<=" | ">" | ">=";
+            /** Format: double */
+            value: number;
+            unit?: string;
+        };
+        RunbookParam: {
+            name: string;
+            /** @enum {string} */
+            kind: "text" | "number" | "integer" | "dependency" | "route" | "tenant" | "limit_target" | "service" | "environment";
+            required: boolean;
+            default?: string;
+            help: string;
+            unit?: string;
+            /** @description Values that exist now. */
+            choices?: string[];
+        };
+        RunbookStep: {
+            id: string;
+            /** @enum {string} */
+            phase: "isolate" | "locate" | "restore";
+            title: string;
+            /** @enum {string} */
+            kind: "action" | "check" | "decision" | "note" | "wait";
+            command: string;
+            expect: string;
+            criterion?: components["schemas"]["Criterion"];
+            timeout?: string;
+            /** @enum {string} */
+            on_failure: "ask" | "stop" | "continue";
+            action?: string;
+            params?: {
+                [key: string]: string;
+            };
+            ttl?: string;
+            automatic?: boolean;
+            question?: string;
+            choices?: {
+                id: string;
+                label: string;
+                goto?: string;
+            }[];
+            text?: string;
+            wait?: string;
+        };
+        Runbook: {
+            id: string;
+            /** @description SHA-256 of its canonical form. */
+            version: string;
+            title: string;
+            summary: string;
+            owner?: string;
+            params: components["schemas"]["RunbookParam"][];
+            steps: components["schemas"]["RunbookStep"][];
+        };
+        RunbookStepState: {
+            step: components["schemas"]["RunbookStep"];
+            /** @enum {string} */
+            status: "pending" | "asking" | "running" | "passed" | "failed" | "inconclusive" | "skipped";
+            attempt: number;
+            /** Format: date-time */
+            started_at?: string;
+            /** Format: date-time */
+            deadline?: string;
+            /** Format: date-time */
+            ended_at?: string;
+            action_run?: string;
+            /** Format: double */
+            value?: number | null;
+            detail?: string;
+            choice?: string;
+            by?: string;
+            /** @description What a person may answer now; empty when nothing is asked. */
+            answers: string[];
+        };
+        RunbookRun: {
+            id: string;
+            runbook: string;
+            version: string;
+            title: string;
+            params: {
+                [key: string]: string;
+            };
+            incident?: string;
+            started_by: string;
+            /** @enum {string} */
+            status: "running" | "waiting" | "succeeded" | "failed" | "cancelled";
+            /** @description Index of the step in progress. */
+            current: number;
+            /** @description Steps with parameters filled in. */
+            steps: components["schemas"]["RunbookStepState"][];
+            /** Format: date-time */
+            started_at: string;
+            /** Format: date-time */
+            ended_at?: string;
+            ended_by?: string;
+        };
         TimelineEntry: {
             /** Format: int64 */
             id: number;
             /** Format: date-time */
             at: string;
             /** @enum {string} */
-            kind: "opened" | "alert" | "acknowledged" | "action" | "change" | "note" | "resolved" | "reopened";
+            kind: "opened" | "alert" | "acknowledged" | "action" | "runbook" | "change" | "note" | "resolved" | "reopened";
             actor: string;
             text: string;
             ref?: string;
@@ -1296,6 +1716,15 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["ActionRun"];
+            };
+        };
+        /** @description The run. */
+        RunbookRun: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RunbookRun"];
             };
         };
     };
@@ -2014,6 +2443,299 @@ export interface operations {
         };
         responses: {
             200: components["responses"]["ActionRun"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    queryMetrics: {
+        parameters: {
+            query: {
+                query: string;
+                /** @description Now when left out. */
+                time?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One value per series; null where it is not a number. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["MetricSample"][];
+                        source: components["schemas"]["MetricSource"];
+                    };
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    queryMetricsRange: {
+        parameters: {
+            query: {
+                query: string;
+                start: string;
+                end: string;
+                /**
+                 * @description Such as "15s".
+                 * @example 15s
+                 */
+                step: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Points per series; null where it is not a number. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["MetricSeries"][];
+                        source: components["schemas"]["MetricSource"];
+                    };
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listSignals: {
+        parameters: {
+            query?: {
+                service?: string;
+                environment?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Services by name; worst health counts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["ServiceSignals"][];
+                        source: components["schemas"]["MetricSource"];
+                    };
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All rules. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["AlertRule"][];
+                        source: components["schemas"]["MetricSource"];
+                    };
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listTargets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All targets. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["ScrapeTarget"][];
+                        source: components["schemas"]["MetricSource"];
+                    };
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listRunbooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All runbooks. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Runbook"][];
+                    };
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getRunbook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["ID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The runbook. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Runbook"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listRunbookRuns: {
+        parameters: {
+            query?: {
+                incident?: string;
+                /** @description Only those that go on. */
+                live?: boolean;
+                cursor?: components["parameters"]["Cursor"];
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["RunbookRun"][];
+                        next?: string;
+                    };
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    startRunbook: {
+        parameters: {
+            query?: never;
+            header: {
+                "Idempotency-Key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    runbook: string;
+                    params: {
+                        [key: string]: string;
+                    };
+                    incident?: string;
+                };
+            };
+        };
+        responses: {
+            200: components["responses"]["RunbookRun"];
+            201: components["responses"]["RunbookRun"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    getRunbookRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["ID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["RunbookRun"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    answerRunbook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["ID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    step: string;
+                    /** @description The attempt that was looked at; another one is refused. */
+                    attempt: number;
+                    answer: string;
+                    note?: string;
+                };
+            };
+        };
+        responses: {
+            200: components["responses"]["RunbookRun"];
+            default: components["responses"]["Problem"];
+        };
+    };
+    cancelRunbook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: components["parameters"]["ID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["RunbookRun"];
             default: components["responses"]["Problem"];
         };
     };

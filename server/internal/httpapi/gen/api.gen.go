@@ -50,31 +50,31 @@ func (e ActionRunStatus) Valid() bool {
 
 // Defines values for ActionSpecParamsKind.
 const (
-	Dependency  ActionSpecParamsKind = "dependency"
-	Integer     ActionSpecParamsKind = "integer"
-	LimitTarget ActionSpecParamsKind = "limit_target"
-	Number      ActionSpecParamsKind = "number"
-	Route       ActionSpecParamsKind = "route"
-	Tenant      ActionSpecParamsKind = "tenant"
-	Text        ActionSpecParamsKind = "text"
+	ActionSpecParamsKindDependency  ActionSpecParamsKind = "dependency"
+	ActionSpecParamsKindInteger     ActionSpecParamsKind = "integer"
+	ActionSpecParamsKindLimitTarget ActionSpecParamsKind = "limit_target"
+	ActionSpecParamsKindNumber      ActionSpecParamsKind = "number"
+	ActionSpecParamsKindRoute       ActionSpecParamsKind = "route"
+	ActionSpecParamsKindTenant      ActionSpecParamsKind = "tenant"
+	ActionSpecParamsKindText        ActionSpecParamsKind = "text"
 )
 
 // Valid indicates whether the value is a known member of the ActionSpecParamsKind enum.
 func (e ActionSpecParamsKind) Valid() bool {
 	switch e {
-	case Dependency:
+	case ActionSpecParamsKindDependency:
 		return true
-	case Integer:
+	case ActionSpecParamsKindInteger:
 		return true
-	case LimitTarget:
+	case ActionSpecParamsKindLimitTarget:
 		return true
-	case Number:
+	case ActionSpecParamsKindNumber:
 		return true
-	case Route:
+	case ActionSpecParamsKindRoute:
 		return true
-	case Tenant:
+	case ActionSpecParamsKindTenant:
 		return true
-	case Text:
+	case ActionSpecParamsKindText:
 		return true
 	default:
 		return false
@@ -93,6 +93,69 @@ func (e AlertStatus) Valid() bool {
 	case AlertStatusFiring:
 		return true
 	case AlertStatusResolved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertRuleAlertsState.
+const (
+	AlertRuleAlertsStateFiring   AlertRuleAlertsState = "firing"
+	AlertRuleAlertsStateInactive AlertRuleAlertsState = "inactive"
+	AlertRuleAlertsStatePending  AlertRuleAlertsState = "pending"
+)
+
+// Valid indicates whether the value is a known member of the AlertRuleAlertsState enum.
+func (e AlertRuleAlertsState) Valid() bool {
+	switch e {
+	case AlertRuleAlertsStateFiring:
+		return true
+	case AlertRuleAlertsStateInactive:
+		return true
+	case AlertRuleAlertsStatePending:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertRuleHealth.
+const (
+	AlertRuleHealthErr     AlertRuleHealth = "err"
+	AlertRuleHealthOk      AlertRuleHealth = "ok"
+	AlertRuleHealthUnknown AlertRuleHealth = "unknown"
+)
+
+// Valid indicates whether the value is a known member of the AlertRuleHealth enum.
+func (e AlertRuleHealth) Valid() bool {
+	switch e {
+	case AlertRuleHealthErr:
+		return true
+	case AlertRuleHealthOk:
+		return true
+	case AlertRuleHealthUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AlertRuleState.
+const (
+	AlertRuleStateFiring   AlertRuleState = "firing"
+	AlertRuleStateInactive AlertRuleState = "inactive"
+	AlertRuleStatePending  AlertRuleState = "pending"
+)
+
+// Valid indicates whether the value is a known member of the AlertRuleState enum.
+func (e AlertRuleState) Valid() bool {
+	switch e {
+	case AlertRuleStateFiring:
+		return true
+	case AlertRuleStateInactive:
+		return true
+	case AlertRuleStatePending:
 		return true
 	default:
 		return false
@@ -119,16 +182,16 @@ func (e AuditEntryDecision) Valid() bool {
 
 // Defines values for CatalogueEnvironmentsScope.
 const (
-	Environment   CatalogueEnvironmentsScope = "environment"
-	Neighbourhood CatalogueEnvironmentsScope = "neighbourhood"
+	CatalogueEnvironmentsScopeEnvironment   CatalogueEnvironmentsScope = "environment"
+	CatalogueEnvironmentsScopeNeighbourhood CatalogueEnvironmentsScope = "neighbourhood"
 )
 
 // Valid indicates whether the value is a known member of the CatalogueEnvironmentsScope enum.
 func (e CatalogueEnvironmentsScope) Valid() bool {
 	switch e {
-	case Environment:
+	case CatalogueEnvironmentsScopeEnvironment:
 		return true
-	case Neighbourhood:
+	case CatalogueEnvironmentsScopeNeighbourhood:
 		return true
 	default:
 		return false
@@ -216,6 +279,30 @@ func (e ChangeStatus) Valid() bool {
 	}
 }
 
+// Defines values for CriterionIs.
+const (
+	GreaterThan      CriterionIs = ">"
+	GreaterThanEqual CriterionIs = ">="
+	LessThan         CriterionIs = "<"
+	LessThanEqual    CriterionIs = "<="
+)
+
+// Valid indicates whether the value is a known member of the CriterionIs enum.
+func (e CriterionIs) Valid() bool {
+	switch e {
+	case GreaterThan:
+		return true
+	case GreaterThanEqual:
+		return true
+	case LessThan:
+		return true
+	case LessThanEqual:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GatewayBreakersState.
 const (
 	GatewayBreakersStateClosed       GatewayBreakersState = "closed"
@@ -285,6 +372,36 @@ func (e GatewayState) Valid() bool {
 	}
 }
 
+// Defines values for GoldenSignalUnit.
+const (
+	Ratio             GoldenSignalUnit = "ratio"
+	Requests          GoldenSignalUnit = "requests"
+	RequestsPerSecond GoldenSignalUnit = "requests_per_second"
+	Seconds           GoldenSignalUnit = "seconds"
+	SecondsPerToken   GoldenSignalUnit = "seconds_per_token"
+	TokensPerSecond   GoldenSignalUnit = "tokens_per_second"
+)
+
+// Valid indicates whether the value is a known member of the GoldenSignalUnit enum.
+func (e GoldenSignalUnit) Valid() bool {
+	switch e {
+	case Ratio:
+		return true
+	case Requests:
+		return true
+	case RequestsPerSecond:
+		return true
+	case Seconds:
+		return true
+	case SecondsPerToken:
+		return true
+	case TokensPerSecond:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for IncidentStatus.
 const (
 	IncidentStatusAcknowledged IncidentStatus = "acknowledged"
@@ -324,6 +441,27 @@ func (e MeKind) Valid() bool {
 	}
 }
 
+// Defines values for MetricSource.
+const (
+	Embedded MetricSource = "embedded"
+	None     MetricSource = "none"
+	Remote   MetricSource = "remote"
+)
+
+// Valid indicates whether the value is a known member of the MetricSource enum.
+func (e MetricSource) Valid() bool {
+	switch e {
+	case Embedded:
+		return true
+	case None:
+		return true
+	case Remote:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Role.
 const (
 	Admin     Role = "admin"
@@ -348,24 +486,237 @@ func (e Role) Valid() bool {
 	}
 }
 
+// Defines values for RunbookParamKind.
+const (
+	RunbookParamKindDependency  RunbookParamKind = "dependency"
+	RunbookParamKindEnvironment RunbookParamKind = "environment"
+	RunbookParamKindInteger     RunbookParamKind = "integer"
+	RunbookParamKindLimitTarget RunbookParamKind = "limit_target"
+	RunbookParamKindNumber      RunbookParamKind = "number"
+	RunbookParamKindRoute       RunbookParamKind = "route"
+	RunbookParamKindService     RunbookParamKind = "service"
+	RunbookParamKindTenant      RunbookParamKind = "tenant"
+	RunbookParamKindText        RunbookParamKind = "text"
+)
+
+// Valid indicates whether the value is a known member of the RunbookParamKind enum.
+func (e RunbookParamKind) Valid() bool {
+	switch e {
+	case RunbookParamKindDependency:
+		return true
+	case RunbookParamKindEnvironment:
+		return true
+	case RunbookParamKindInteger:
+		return true
+	case RunbookParamKindLimitTarget:
+		return true
+	case RunbookParamKindNumber:
+		return true
+	case RunbookParamKindRoute:
+		return true
+	case RunbookParamKindService:
+		return true
+	case RunbookParamKindTenant:
+		return true
+	case RunbookParamKindText:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookRunStatus.
+const (
+	RunbookRunStatusCancelled RunbookRunStatus = "cancelled"
+	RunbookRunStatusFailed    RunbookRunStatus = "failed"
+	RunbookRunStatusRunning   RunbookRunStatus = "running"
+	RunbookRunStatusSucceeded RunbookRunStatus = "succeeded"
+	RunbookRunStatusWaiting   RunbookRunStatus = "waiting"
+)
+
+// Valid indicates whether the value is a known member of the RunbookRunStatus enum.
+func (e RunbookRunStatus) Valid() bool {
+	switch e {
+	case RunbookRunStatusCancelled:
+		return true
+	case RunbookRunStatusFailed:
+		return true
+	case RunbookRunStatusRunning:
+		return true
+	case RunbookRunStatusSucceeded:
+		return true
+	case RunbookRunStatusWaiting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookStepKind.
+const (
+	RunbookStepKindAction   RunbookStepKind = "action"
+	RunbookStepKindCheck    RunbookStepKind = "check"
+	RunbookStepKindDecision RunbookStepKind = "decision"
+	RunbookStepKindNote     RunbookStepKind = "note"
+	RunbookStepKindWait     RunbookStepKind = "wait"
+)
+
+// Valid indicates whether the value is a known member of the RunbookStepKind enum.
+func (e RunbookStepKind) Valid() bool {
+	switch e {
+	case RunbookStepKindAction:
+		return true
+	case RunbookStepKindCheck:
+		return true
+	case RunbookStepKindDecision:
+		return true
+	case RunbookStepKindNote:
+		return true
+	case RunbookStepKindWait:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookStepOnFailure.
+const (
+	Ask      RunbookStepOnFailure = "ask"
+	Continue RunbookStepOnFailure = "continue"
+	Stop     RunbookStepOnFailure = "stop"
+)
+
+// Valid indicates whether the value is a known member of the RunbookStepOnFailure enum.
+func (e RunbookStepOnFailure) Valid() bool {
+	switch e {
+	case Ask:
+		return true
+	case Continue:
+		return true
+	case Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookStepPhase.
+const (
+	Isolate RunbookStepPhase = "isolate"
+	Locate  RunbookStepPhase = "locate"
+	Restore RunbookStepPhase = "restore"
+)
+
+// Valid indicates whether the value is a known member of the RunbookStepPhase enum.
+func (e RunbookStepPhase) Valid() bool {
+	switch e {
+	case Isolate:
+		return true
+	case Locate:
+		return true
+	case Restore:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunbookStepStateStatus.
+const (
+	RunbookStepStateStatusAsking       RunbookStepStateStatus = "asking"
+	RunbookStepStateStatusFailed       RunbookStepStateStatus = "failed"
+	RunbookStepStateStatusInconclusive RunbookStepStateStatus = "inconclusive"
+	RunbookStepStateStatusPassed       RunbookStepStateStatus = "passed"
+	RunbookStepStateStatusPending      RunbookStepStateStatus = "pending"
+	RunbookStepStateStatusRunning      RunbookStepStateStatus = "running"
+	RunbookStepStateStatusSkipped      RunbookStepStateStatus = "skipped"
+)
+
+// Valid indicates whether the value is a known member of the RunbookStepStateStatus enum.
+func (e RunbookStepStateStatus) Valid() bool {
+	switch e {
+	case RunbookStepStateStatusAsking:
+		return true
+	case RunbookStepStateStatusFailed:
+		return true
+	case RunbookStepStateStatusInconclusive:
+		return true
+	case RunbookStepStateStatusPassed:
+		return true
+	case RunbookStepStateStatusPending:
+		return true
+	case RunbookStepStateStatusRunning:
+		return true
+	case RunbookStepStateStatusSkipped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ScrapeTargetHealth.
+const (
+	ScrapeTargetHealthDown    ScrapeTargetHealth = "down"
+	ScrapeTargetHealthUnknown ScrapeTargetHealth = "unknown"
+	ScrapeTargetHealthUp      ScrapeTargetHealth = "up"
+)
+
+// Valid indicates whether the value is a known member of the ScrapeTargetHealth enum.
+func (e ScrapeTargetHealth) Valid() bool {
+	switch e {
+	case ScrapeTargetHealthDown:
+		return true
+	case ScrapeTargetHealthUnknown:
+		return true
+	case ScrapeTargetHealthUp:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Severity.
 const (
-	Critical Severity = "critical"
-	Error    Severity = "error"
-	Info     Severity = "info"
-	Warning  Severity = "warning"
+	SeverityCritical Severity = "critical"
+	SeverityError    Severity = "error"
+	SeverityInfo     Severity = "info"
+	SeverityWarning  Severity = "warning"
 )
 
 // Valid indicates whether the value is a known member of the Severity enum.
 func (e Severity) Valid() bool {
 	switch e {
-	case Critical:
+	case SeverityCritical:
 		return true
-	case Error:
+	case SeverityError:
 		return true
-	case Info:
+	case SeverityInfo:
 		return true
-	case Warning:
+	case SeverityWarning:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SignalHealth.
+const (
+	SignalHealthCritical SignalHealth = "critical"
+	SignalHealthNoData   SignalHealth = "no_data"
+	SignalHealthOk       SignalHealth = "ok"
+	SignalHealthWarning  SignalHealth = "warning"
+)
+
+// Valid indicates whether the value is a known member of the SignalHealth enum.
+func (e SignalHealth) Valid() bool {
+	switch e {
+	case SignalHealthCritical:
+		return true
+	case SignalHealthNoData:
+		return true
+	case SignalHealthOk:
+		return true
+	case SignalHealthWarning:
 		return true
 	default:
 		return false
@@ -382,6 +733,7 @@ const (
 	TimelineEntryKindOpened       TimelineEntryKind = "opened"
 	TimelineEntryKindReopened     TimelineEntryKind = "reopened"
 	TimelineEntryKindResolved     TimelineEntryKind = "resolved"
+	TimelineEntryKindRunbook      TimelineEntryKind = "runbook"
 )
 
 // Valid indicates whether the value is a known member of the TimelineEntryKind enum.
@@ -402,6 +754,8 @@ func (e TimelineEntryKind) Valid() bool {
 	case TimelineEntryKindReopened:
 		return true
 	case TimelineEntryKindResolved:
+		return true
+	case TimelineEntryKindRunbook:
 		return true
 	default:
 		return false
@@ -455,19 +809,19 @@ func (e Verdict) Valid() bool {
 
 // Defines values for VerificationVerdict.
 const (
-	Inconclusive VerificationVerdict = "inconclusive"
-	NotVerified  VerificationVerdict = "not_verified"
-	Verified     VerificationVerdict = "verified"
+	VerificationVerdictInconclusive VerificationVerdict = "inconclusive"
+	VerificationVerdictNotVerified  VerificationVerdict = "not_verified"
+	VerificationVerdictVerified     VerificationVerdict = "verified"
 )
 
 // Valid indicates whether the value is a known member of the VerificationVerdict enum.
 func (e VerificationVerdict) Valid() bool {
 	switch e {
-	case Inconclusive:
+	case VerificationVerdictInconclusive:
 		return true
-	case NotVerified:
+	case VerificationVerdictNotVerified:
 		return true
-	case Verified:
+	case VerificationVerdictVerified:
 		return true
 	default:
 		return false
@@ -571,6 +925,36 @@ type Alert struct {
 
 // AlertStatus defines model for Alert.Status.
 type AlertStatus string
+
+// AlertRule defines model for AlertRule.
+type AlertRule struct {
+	Alerting bool `json:"alerting"`
+	Alerts   *[]struct {
+		ActiveAt time.Time            `json:"active_at"`
+		Labels   map[string]string    `json:"labels"`
+		State    AlertRuleAlertsState `json:"state"`
+		Value    *float64             `json:"value"`
+	} `json:"alerts,omitempty"`
+	Annotations *map[string]string `json:"annotations,omitempty"`
+	Error       *string            `json:"error,omitempty"`
+	EvaluatedAt *time.Time         `json:"evaluated_at,omitempty"`
+	For         *string            `json:"for,omitempty"`
+	Group       string             `json:"group"`
+	Health      AlertRuleHealth    `json:"health"`
+	Labels      *map[string]string `json:"labels,omitempty"`
+	Name        string             `json:"name"`
+	Query       string             `json:"query"`
+	State       *AlertRuleState    `json:"state,omitempty"`
+}
+
+// AlertRuleAlertsState defines model for AlertRule.Alerts.State.
+type AlertRuleAlertsState string
+
+// AlertRuleHealth defines model for AlertRule.Health.
+type AlertRuleHealth string
+
+// AlertRuleState defines model for AlertRule.State.
+type AlertRuleState string
 
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
@@ -687,6 +1071,17 @@ type ChangeRequest struct {
 // ChangeStatus defines model for ChangeStatus.
 type ChangeStatus string
 
+// Criterion defines model for Criterion.
+type Criterion struct {
+	Is    CriterionIs `json:"is"`
+	Query string      `json:"query"`
+	Unit  *string     `json:"unit,omitempty"`
+	Value float64     `json:"value"`
+}
+
+// CriterionIs defines model for Criterion.Is.
+type CriterionIs string
+
 // Freeze defines model for Freeze.
 type Freeze struct {
 	CreatedAt    time.Time     `json:"created_at"`
@@ -753,6 +1148,35 @@ type GatewayResult string
 // GatewayState live: heard and holds the newest revision; behind: heard, holds an older one; rejected: heard, refused the newest; stale: not heard for 15 s, goes on with what it has.
 type GatewayState string
 
+// GoldenSignal defines model for GoldenSignal.
+type GoldenSignal struct {
+	At            *time.Time `json:"at,omitempty"`
+	CriticalAbove *float64   `json:"critical_above,omitempty"`
+	CriticalBelow *float64   `json:"critical_below,omitempty"`
+
+	// Health no_data is a state of its own: neither good nor bad.
+	Health SignalHealth `json:"health"`
+	Help   *string      `json:"help,omitempty"`
+	Name   string       `json:"name"`
+
+	// Points The last 30 minutes, oldest first.
+	Points []MetricPoint `json:"points"`
+
+	// Query PromQL whose value this is; for charts.
+	Query string `json:"query"`
+
+	// Source Where the number comes from, such as "engine", "gateway", "allocator" or "engine-kv".
+	Source       *string          `json:"source,omitempty"`
+	Title        string           `json:"title"`
+	Unit         GoldenSignalUnit `json:"unit"`
+	Value        *float64         `json:"value"`
+	WarningAbove *float64         `json:"warning_above,omitempty"`
+	WarningBelow *float64         `json:"warning_below,omitempty"`
+}
+
+// GoldenSignalUnit defines model for GoldenSignal.Unit.
+type GoldenSignalUnit string
+
 // Incident defines model for Incident.
 type Incident struct {
 	AckedAt     *time.Time     `json:"acked_at,omitempty"`
@@ -779,10 +1203,11 @@ type IncidentStatus string
 
 // IncidentDetail defines model for IncidentDetail.
 type IncidentDetail struct {
-	Alerts      []Alert      `json:"alerts"`
-	Incident    Incident     `json:"incident"`
-	Runs        []ActionRun  `json:"runs"`
-	Suggestions []Suggestion `json:"suggestions"`
+	Alerts      []Alert             `json:"alerts"`
+	Incident    Incident            `json:"incident"`
+	Runbooks    []RunbookSuggestion `json:"runbooks"`
+	Runs        []ActionRun         `json:"runs"`
+	Suggestions []Suggestion        `json:"suggestions"`
 }
 
 // Me defines model for Me.
@@ -797,6 +1222,30 @@ type Me struct {
 
 // MeKind defines model for Me.Kind.
 type MeKind string
+
+// MetricPoint defines model for MetricPoint.
+type MetricPoint struct {
+	At    time.Time `json:"at"`
+	Value *float64  `json:"value"`
+}
+
+// MetricSample defines model for MetricSample.
+type MetricSample struct {
+	At     time.Time         `json:"at"`
+	Labels map[string]string `json:"labels"`
+
+	// Value Null when it is not a finite number - no data.
+	Value *float64 `json:"value"`
+}
+
+// MetricSeries defines model for MetricSeries.
+type MetricSeries struct {
+	Labels map[string]string `json:"labels"`
+	Points []MetricPoint     `json:"points"`
+}
+
+// MetricSource Where metrics come from.
+type MetricSource string
 
 // Person defines model for Person.
 type Person struct {
@@ -914,8 +1363,156 @@ type Revision struct {
 // Role defines model for Role.
 type Role string
 
+// Runbook defines model for Runbook.
+type Runbook struct {
+	Id      string         `json:"id"`
+	Owner   *string        `json:"owner,omitempty"`
+	Params  []RunbookParam `json:"params"`
+	Steps   []RunbookStep  `json:"steps"`
+	Summary string         `json:"summary"`
+	Title   string         `json:"title"`
+
+	// Version SHA-256 of its canonical form.
+	Version string `json:"version"`
+}
+
+// RunbookParam defines model for RunbookParam.
+type RunbookParam struct {
+	// Choices Values that exist now.
+	Choices  *[]string        `json:"choices,omitempty"`
+	Default  *string          `json:"default,omitempty"`
+	Help     string           `json:"help"`
+	Kind     RunbookParamKind `json:"kind"`
+	Name     string           `json:"name"`
+	Required bool             `json:"required"`
+	Unit     *string          `json:"unit,omitempty"`
+}
+
+// RunbookParamKind defines model for RunbookParam.Kind.
+type RunbookParamKind string
+
+// RunbookRun defines model for RunbookRun.
+type RunbookRun struct {
+	// Current Index of the step in progress.
+	Current   int               `json:"current"`
+	EndedAt   *time.Time        `json:"ended_at,omitempty"`
+	EndedBy   *string           `json:"ended_by,omitempty"`
+	Id        string            `json:"id"`
+	Incident  *string           `json:"incident,omitempty"`
+	Params    map[string]string `json:"params"`
+	Runbook   string            `json:"runbook"`
+	StartedAt time.Time         `json:"started_at"`
+	StartedBy string            `json:"started_by"`
+	Status    RunbookRunStatus  `json:"status"`
+
+	// Steps Steps with parameters filled in.
+	Steps   []RunbookStepState `json:"steps"`
+	Title   string             `json:"title"`
+	Version string             `json:"version"`
+}
+
+// RunbookRunStatus defines model for RunbookRun.Status.
+type RunbookRunStatus string
+
+// RunbookStep defines model for RunbookStep.
+type RunbookStep struct {
+	Action    *string `json:"action,omitempty"`
+	Automatic *bool   `json:"automatic,omitempty"`
+	Choices   *[]struct {
+		Goto  *string `json:"goto,omitempty"`
+		Id    string  `json:"id"`
+		Label string  `json:"label"`
+	} `json:"choices,omitempty"`
+	Command   string               `json:"command"`
+	Criterion *Criterion           `json:"criterion,omitempty"`
+	Expect    string               `json:"expect"`
+	Id        string               `json:"id"`
+	Kind      RunbookStepKind      `json:"kind"`
+	OnFailure RunbookStepOnFailure `json:"on_failure"`
+	Params    *map[string]string   `json:"params,omitempty"`
+	Phase     RunbookStepPhase     `json:"phase"`
+	Question  *string              `json:"question,omitempty"`
+	Text      *string              `json:"text,omitempty"`
+	Timeout   *string              `json:"timeout,omitempty"`
+	Title     string               `json:"title"`
+	Ttl       *string              `json:"ttl,omitempty"`
+	Wait      *string              `json:"wait,omitempty"`
+}
+
+// RunbookStepKind defines model for RunbookStep.Kind.
+type RunbookStepKind string
+
+// RunbookStepOnFailure defines model for RunbookStep.OnFailure.
+type RunbookStepOnFailure string
+
+// RunbookStepPhase defines model for RunbookStep.Phase.
+type RunbookStepPhase string
+
+// RunbookStepState defines model for RunbookStepState.
+type RunbookStepState struct {
+	ActionRun *string `json:"action_run,omitempty"`
+
+	// Answers What a person may answer now; empty when nothing is asked.
+	Answers   []string               `json:"answers"`
+	Attempt   int                    `json:"attempt"`
+	By        *string                `json:"by,omitempty"`
+	Choice    *string                `json:"choice,omitempty"`
+	Deadline  *time.Time             `json:"deadline,omitempty"`
+	Detail    *string                `json:"detail,omitempty"`
+	EndedAt   *time.Time             `json:"ended_at,omitempty"`
+	StartedAt *time.Time             `json:"started_at,omitempty"`
+	Status    RunbookStepStateStatus `json:"status"`
+	Step      RunbookStep            `json:"step"`
+	Value     *float64               `json:"value,omitempty"`
+}
+
+// RunbookStepStateStatus defines model for RunbookStepState.Status.
+type RunbookStepStateStatus string
+
+// RunbookSuggestion defines model for RunbookSuggestion.
+type RunbookSuggestion struct {
+	// Missing Required parameters that nothing filled in.
+	Missing []string `json:"missing"`
+
+	// Params What the alert's labels fill in.
+	Params  map[string]string `json:"params"`
+	Runbook string            `json:"runbook"`
+	Title   string            `json:"title"`
+	Why     string            `json:"why"`
+}
+
+// ScrapeTarget defines model for ScrapeTarget.
+type ScrapeTarget struct {
+	Error       *string            `json:"error,omitempty"`
+	Health      ScrapeTargetHealth `json:"health"`
+	Job         string             `json:"job"`
+	Labels      map[string]string  `json:"labels"`
+	ScrapedAt   *time.Time         `json:"scraped_at,omitempty"`
+	TookSeconds *float64           `json:"took_seconds,omitempty"`
+	Url         string             `json:"url"`
+}
+
+// ScrapeTargetHealth defines model for ScrapeTarget.Health.
+type ScrapeTargetHealth string
+
+// ServiceSignals defines model for ServiceSignals.
+type ServiceSignals struct {
+	Environment string `json:"environment"`
+
+	// Firing Names of alert rules that fire for it now.
+	Firing []string `json:"firing"`
+
+	// Health no_data is a state of its own: neither good nor bad.
+	Health  SignalHealth   `json:"health"`
+	Service string         `json:"service"`
+	Signals []GoldenSignal `json:"signals"`
+}
+
 // Severity defines model for Severity.
 type Severity string
+
+// SignalHealth no_data is a state of its own: neither good nor bad.
+type SignalHealth string
 
 // Suggestion defines model for Suggestion.
 type Suggestion struct {
@@ -1153,9 +1750,65 @@ type StreamPolicyParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// QueryMetricsParams defines parameters for QueryMetrics.
+type QueryMetricsParams struct {
+	Query string `form:"query" json:"query"`
+
+	// Time Now when left out.
+	Time *time.Time `form:"time,omitempty" json:"time,omitempty"`
+}
+
+// QueryMetricsRangeParams defines parameters for QueryMetricsRange.
+type QueryMetricsRangeParams struct {
+	Query string    `form:"query" json:"query"`
+	Start time.Time `form:"start" json:"start"`
+	End   time.Time `form:"end" json:"end"`
+
+	// Step Such as "15s".
+	Step string `form:"step" json:"step"`
+}
+
+// ListRunbookRunsParams defines parameters for ListRunbookRuns.
+type ListRunbookRunsParams struct {
+	Incident *string `form:"incident,omitempty" json:"incident,omitempty"`
+
+	// Live Only those that go on.
+	Live   *bool   `form:"live,omitempty" json:"live,omitempty"`
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+	Limit  *Limit  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// StartRunbookJSONBody defines parameters for StartRunbook.
+type StartRunbookJSONBody struct {
+	Incident *string           `json:"incident,omitempty"`
+	Params   map[string]string `json:"params"`
+	Runbook  string            `json:"runbook"`
+}
+
+// StartRunbookParams defines parameters for StartRunbook.
+type StartRunbookParams struct {
+	IdempotencyKey string `json:"Idempotency-Key"`
+}
+
+// AnswerRunbookJSONBody defines parameters for AnswerRunbook.
+type AnswerRunbookJSONBody struct {
+	Answer string `json:"answer"`
+
+	// Attempt The attempt that was looked at; another one is refused.
+	Attempt int     `json:"attempt"`
+	Note    *string `json:"note,omitempty"`
+	Step    string  `json:"step"`
+}
+
 // CreateSessionJSONBody defines parameters for CreateSession.
 type CreateSessionJSONBody struct {
 	Code string `json:"code"`
+}
+
+// ListSignalsParams defines parameters for ListSignals.
+type ListSignalsParams struct {
+	Service     *string `form:"service,omitempty" json:"service,omitempty"`
+	Environment *string `form:"environment,omitempty" json:"environment,omitempty"`
 }
 
 // LinkSlackJSONBody defines parameters for LinkSlack.
@@ -1224,6 +1877,12 @@ type PutPolicyJSONRequestBody PutPolicyJSONBody
 
 // AckPolicyJSONRequestBody defines body for AckPolicy for application/json ContentType.
 type AckPolicyJSONRequestBody AckPolicyJSONBody
+
+// StartRunbookJSONRequestBody defines body for StartRunbook for application/json ContentType.
+type StartRunbookJSONRequestBody StartRunbookJSONBody
+
+// AnswerRunbookJSONRequestBody defines body for AnswerRunbook for application/json ContentType.
+type AnswerRunbookJSONRequestBody AnswerRunbookJSONBody
 
 // CreateSessionJSONRequestBody defines body for CreateSession for application/json ContentType.
 type CreateSessionJSONRequestBody CreateSessionJSONBody
@@ -1362,6 +2021,36 @@ type ServerInterface interface {
 	// StreamPolicy Server-sent events for gateways; event id is lineage:revision.
 	// (GET /api/v1/policy/stream)
 	StreamPolicy(c *gin.Context, params StreamPolicyParams)
+	// QueryMetrics PromQL at one time.
+	// (GET /api/v1/query)
+	QueryMetrics(c *gin.Context, params QueryMetricsParams)
+	// QueryMetricsRange PromQL over a time range, both ends included; at most 11000 points per series.
+	// (GET /api/v1/query_range)
+	QueryMetricsRange(c *gin.Context, params QueryMetricsRangeParams)
+	// ListRules Recording and alerting rules with their state.
+	// (GET /api/v1/rules)
+	ListRules(c *gin.Context)
+	// ListRunbookRuns Runs, newest first.
+	// (GET /api/v1/runbook-runs)
+	ListRunbookRuns(c *gin.Context, params ListRunbookRunsParams)
+	// StartRunbook Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+	// (POST /api/v1/runbook-runs)
+	StartRunbook(c *gin.Context, params StartRunbookParams)
+	// GetRunbookRun One run.
+	// (GET /api/v1/runbook-runs/{id})
+	GetRunbookRun(c *gin.Context, id ID)
+	// AnswerRunbook Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+	// (POST /api/v1/runbook-runs/{id}/answer)
+	AnswerRunbook(c *gin.Context, id ID)
+	// CancelRunbook End the run. Leases that its actions hold stay; they are reverted one by one.
+	// (POST /api/v1/runbook-runs/{id}/cancel)
+	CancelRunbook(c *gin.Context, id ID)
+	// ListRunbooks The runbooks there are, newest version of each.
+	// (GET /api/v1/runbooks)
+	ListRunbooks(c *gin.Context)
+	// GetRunbook One runbook.
+	// (GET /api/v1/runbooks/{id})
+	GetRunbook(c *gin.Context, id ID)
 	// ListServices The catalogue of services and environments.
 	// (GET /api/v1/services)
 	ListServices(c *gin.Context)
@@ -1371,9 +2060,15 @@ type ServerInterface interface {
 	// CreateSession Exchange a one-time login code for a session cookie.
 	// (POST /api/v1/session)
 	CreateSession(c *gin.Context)
+	// ListSignals The golden signals of each service, with health and a sparkline of the last 30 minutes.
+	// (GET /api/v1/signals)
+	ListSignals(c *gin.Context, params ListSignalsParams)
 	// LinkSlack Bind the Slack user of a one-time link to the person who is logged in.
 	// (POST /api/v1/slack-link)
 	LinkSlack(c *gin.Context)
+	// ListTargets What is scraped, and how it went.
+	// (GET /api/v1/targets)
+	ListTargets(c *gin.Context)
 	// ListTokens Service tokens, without secrets.
 	// (GET /api/v1/tokens)
 	ListTokens(c *gin.Context)
@@ -2496,6 +3191,312 @@ func (siw *ServerInterfaceWrapper) StreamPolicy(c *gin.Context) {
 	siw.Handler.StreamPolicy(c, params)
 }
 
+// QueryMetrics operation middleware
+func (siw *ServerInterfaceWrapper) QueryMetrics(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params QueryMetricsParams
+
+	// ------------- Required query parameter "query" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "query", c.Request.URL.Query(), &params.Query, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter query: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "time" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "time", c.Request.URL.Query(), &params.Time, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter time: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.QueryMetrics(c, params)
+}
+
+// QueryMetricsRange operation middleware
+func (siw *ServerInterfaceWrapper) QueryMetricsRange(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params QueryMetricsRangeParams
+
+	// ------------- Required query parameter "query" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "query", c.Request.URL.Query(), &params.Query, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter query: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Required query parameter "start" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "start", c.Request.URL.Query(), &params.Start, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter start: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Required query parameter "end" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "end", c.Request.URL.Query(), &params.End, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter end: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Required query parameter "step" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "step", c.Request.URL.Query(), &params.Step, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter step: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.QueryMetricsRange(c, params)
+}
+
+// ListRules operation middleware
+func (siw *ServerInterfaceWrapper) ListRules(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRules(c)
+}
+
+// ListRunbookRuns operation middleware
+func (siw *ServerInterfaceWrapper) ListRunbookRuns(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRunbookRunsParams
+
+	// ------------- Optional query parameter "incident" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "incident", c.Request.URL.Query(), &params.Incident, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter incident: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "live" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "live", c.Request.URL.Query(), &params.Live, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter live: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRunbookRuns(c, params)
+}
+
+// StartRunbook operation middleware
+func (siw *ServerInterfaceWrapper) StartRunbook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params StartRunbookParams
+
+	headers := c.Request.Header
+
+	// ------------- Required header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	} else {
+		siw.ErrorHandler(c, fmt.Errorf("Header parameter Idempotency-Key is required, but not found"), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.StartRunbook(c, params)
+}
+
+// GetRunbookRun operation middleware
+func (siw *ServerInterfaceWrapper) GetRunbookRun(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", c.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter id: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetRunbookRun(c, id)
+}
+
+// AnswerRunbook operation middleware
+func (siw *ServerInterfaceWrapper) AnswerRunbook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", c.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter id: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AnswerRunbook(c, id)
+}
+
+// CancelRunbook operation middleware
+func (siw *ServerInterfaceWrapper) CancelRunbook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", c.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter id: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CancelRunbook(c, id)
+}
+
+// ListRunbooks operation middleware
+func (siw *ServerInterfaceWrapper) ListRunbooks(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListRunbooks(c)
+}
+
+// GetRunbook operation middleware
+func (siw *ServerInterfaceWrapper) GetRunbook(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "id" -------------
+	var id ID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", c.Param("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter id: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetRunbook(c, id)
+}
+
 // ListServices operation middleware
 func (siw *ServerInterfaceWrapper) ListServices(c *gin.Context) {
 
@@ -2535,6 +3536,41 @@ func (siw *ServerInterfaceWrapper) CreateSession(c *gin.Context) {
 	siw.Handler.CreateSession(c)
 }
 
+// ListSignals operation middleware
+func (siw *ServerInterfaceWrapper) ListSignals(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListSignalsParams
+
+	// ------------- Optional query parameter "service" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "service", c.Request.URL.Query(), &params.Service, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter service: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "environment" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "environment", c.Request.URL.Query(), &params.Environment, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter environment: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListSignals(c, params)
+}
+
 // LinkSlack operation middleware
 func (siw *ServerInterfaceWrapper) LinkSlack(c *gin.Context) {
 
@@ -2546,6 +3582,19 @@ func (siw *ServerInterfaceWrapper) LinkSlack(c *gin.Context) {
 	}
 
 	siw.Handler.LinkSlack(c)
+}
+
+// ListTargets operation middleware
+func (siw *ServerInterfaceWrapper) ListTargets(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListTargets(c)
 }
 
 // ListTokens operation middleware
@@ -2668,6 +3717,18 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/api/v1/action-runs/:id", wrapper.GetRun)
 	router.POST(options.BaseURL+"/api/v1/action-runs/:id/revert", wrapper.RevertRun)
 	router.POST(options.BaseURL+"/api/v1/action-runs/:id/renew", wrapper.RenewRun)
+	router.GET(options.BaseURL+"/api/v1/query", wrapper.QueryMetrics)
+	router.GET(options.BaseURL+"/api/v1/query_range", wrapper.QueryMetricsRange)
+	router.GET(options.BaseURL+"/api/v1/signals", wrapper.ListSignals)
+	router.GET(options.BaseURL+"/api/v1/rules", wrapper.ListRules)
+	router.GET(options.BaseURL+"/api/v1/targets", wrapper.ListTargets)
+	router.GET(options.BaseURL+"/api/v1/runbooks", wrapper.ListRunbooks)
+	router.GET(options.BaseURL+"/api/v1/runbooks/:id", wrapper.GetRunbook)
+	router.GET(options.BaseURL+"/api/v1/runbook-runs", wrapper.ListRunbookRuns)
+	router.POST(options.BaseURL+"/api/v1/runbook-runs", wrapper.StartRunbook)
+	router.GET(options.BaseURL+"/api/v1/runbook-runs/:id", wrapper.GetRunbookRun)
+	router.POST(options.BaseURL+"/api/v1/runbook-runs/:id/answer", wrapper.AnswerRunbook)
+	router.POST(options.BaseURL+"/api/v1/runbook-runs/:id/cancel", wrapper.CancelRunbook)
 	router.GET(options.BaseURL+"/api/v1/policy", wrapper.GetPolicy)
 	router.PUT(options.BaseURL+"/api/v1/policy", wrapper.PutPolicy)
 	router.GET(options.BaseURL+"/api/v1/policy/revisions", wrapper.ListRevisions)
@@ -2695,6 +3756,8 @@ type ActionRunJSONResponse ActionRun
 type ChangeJSONResponse Change
 
 type ProblemApplicationProblemPlusJSONResponse Problem
+
+type RunbookRunJSONResponse RunbookRun
 
 type ListRunsRequestObject struct {
 	Params ListRunsParams
@@ -4373,6 +5436,430 @@ func (response StreamPolicydefaultApplicationProblemPlusJSONResponse) VisitStrea
 	return err
 }
 
+type QueryMetricsRequestObject struct {
+	Params QueryMetricsParams
+}
+
+type QueryMetricsResponseObject interface {
+	VisitQueryMetricsResponse(w http.ResponseWriter) error
+}
+
+type QueryMetrics200JSONResponse struct {
+	Items []MetricSample `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+}
+
+func (response QueryMetrics200JSONResponse) VisitQueryMetricsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type QueryMetricsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response QueryMetricsdefaultApplicationProblemPlusJSONResponse) VisitQueryMetricsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type QueryMetricsRangeRequestObject struct {
+	Params QueryMetricsRangeParams
+}
+
+type QueryMetricsRangeResponseObject interface {
+	VisitQueryMetricsRangeResponse(w http.ResponseWriter) error
+}
+
+type QueryMetricsRange200JSONResponse struct {
+	Items []MetricSeries `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+}
+
+func (response QueryMetricsRange200JSONResponse) VisitQueryMetricsRangeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type QueryMetricsRangedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response QueryMetricsRangedefaultApplicationProblemPlusJSONResponse) VisitQueryMetricsRangeResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRulesRequestObject struct {
+}
+
+type ListRulesResponseObject interface {
+	VisitListRulesResponse(w http.ResponseWriter) error
+}
+
+type ListRules200JSONResponse struct {
+	Items []AlertRule `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+}
+
+func (response ListRules200JSONResponse) VisitListRulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRulesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRulesdefaultApplicationProblemPlusJSONResponse) VisitListRulesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunbookRunsRequestObject struct {
+	Params ListRunbookRunsParams
+}
+
+type ListRunbookRunsResponseObject interface {
+	VisitListRunbookRunsResponse(w http.ResponseWriter) error
+}
+
+type ListRunbookRuns200JSONResponse struct {
+	Items []RunbookRun `json:"items"`
+	Next  *string      `json:"next,omitempty"`
+}
+
+func (response ListRunbookRuns200JSONResponse) VisitListRunbookRunsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunbookRunsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRunbookRunsdefaultApplicationProblemPlusJSONResponse) VisitListRunbookRunsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type StartRunbookRequestObject struct {
+	Params StartRunbookParams
+	Body   *StartRunbookJSONRequestBody
+}
+
+type StartRunbookResponseObject interface {
+	VisitStartRunbookResponse(w http.ResponseWriter) error
+}
+
+type StartRunbook200JSONResponse struct{ RunbookRunJSONResponse }
+
+func (response StartRunbook200JSONResponse) VisitStartRunbookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type StartRunbook201JSONResponse RunbookRun
+
+func (response StartRunbook201JSONResponse) VisitStartRunbookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type StartRunbookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response StartRunbookdefaultApplicationProblemPlusJSONResponse) VisitStartRunbookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRunbookRunRequestObject struct {
+	Id ID `json:"id"`
+}
+
+type GetRunbookRunResponseObject interface {
+	VisitGetRunbookRunResponse(w http.ResponseWriter) error
+}
+
+type GetRunbookRun200JSONResponse struct{ RunbookRunJSONResponse }
+
+func (response GetRunbookRun200JSONResponse) VisitGetRunbookRunResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRunbookRundefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetRunbookRundefaultApplicationProblemPlusJSONResponse) VisitGetRunbookRunResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AnswerRunbookRequestObject struct {
+	Id   ID `json:"id"`
+	Body *AnswerRunbookJSONRequestBody
+}
+
+type AnswerRunbookResponseObject interface {
+	VisitAnswerRunbookResponse(w http.ResponseWriter) error
+}
+
+type AnswerRunbook200JSONResponse struct{ RunbookRunJSONResponse }
+
+func (response AnswerRunbook200JSONResponse) VisitAnswerRunbookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AnswerRunbookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AnswerRunbookdefaultApplicationProblemPlusJSONResponse) VisitAnswerRunbookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelRunbookRequestObject struct {
+	Id ID `json:"id"`
+}
+
+type CancelRunbookResponseObject interface {
+	VisitCancelRunbookResponse(w http.ResponseWriter) error
+}
+
+type CancelRunbook200JSONResponse struct{ RunbookRunJSONResponse }
+
+func (response CancelRunbook200JSONResponse) VisitCancelRunbookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CancelRunbookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CancelRunbookdefaultApplicationProblemPlusJSONResponse) VisitCancelRunbookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunbooksRequestObject struct {
+}
+
+type ListRunbooksResponseObject interface {
+	VisitListRunbooksResponse(w http.ResponseWriter) error
+}
+
+type ListRunbooks200JSONResponse struct {
+	Items []Runbook `json:"items"`
+}
+
+func (response ListRunbooks200JSONResponse) VisitListRunbooksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListRunbooksdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListRunbooksdefaultApplicationProblemPlusJSONResponse) VisitListRunbooksResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRunbookRequestObject struct {
+	Id ID `json:"id"`
+}
+
+type GetRunbookResponseObject interface {
+	VisitGetRunbookResponse(w http.ResponseWriter) error
+}
+
+type GetRunbook200JSONResponse Runbook
+
+func (response GetRunbook200JSONResponse) VisitGetRunbookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetRunbookdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetRunbookdefaultApplicationProblemPlusJSONResponse) VisitGetRunbookResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListServicesRequestObject struct {
 }
 
@@ -4482,6 +5969,50 @@ func (response CreateSessiondefaultApplicationProblemPlusJSONResponse) VisitCrea
 	return err
 }
 
+type ListSignalsRequestObject struct {
+	Params ListSignalsParams
+}
+
+type ListSignalsResponseObject interface {
+	VisitListSignalsResponse(w http.ResponseWriter) error
+}
+
+type ListSignals200JSONResponse struct {
+	Items []ServiceSignals `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+}
+
+func (response ListSignals200JSONResponse) VisitListSignalsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSignalsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListSignalsdefaultApplicationProblemPlusJSONResponse) VisitListSignalsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type LinkSlackRequestObject struct {
 	Body *LinkSlackJSONRequestBody
 }
@@ -4504,6 +6035,49 @@ type LinkSlackdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response LinkSlackdefaultApplicationProblemPlusJSONResponse) VisitLinkSlackResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTargetsRequestObject struct {
+}
+
+type ListTargetsResponseObject interface {
+	VisitListTargetsResponse(w http.ResponseWriter) error
+}
+
+type ListTargets200JSONResponse struct {
+	Items []ScrapeTarget `json:"items"`
+
+	// Source Where metrics come from.
+	Source MetricSource `json:"source"`
+}
+
+func (response ListTargets200JSONResponse) VisitListTargetsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListTargetsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListTargetsdefaultApplicationProblemPlusJSONResponse) VisitListTargetsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4795,6 +6369,36 @@ type StrictServerInterface interface {
 	// StreamPolicy Server-sent events for gateways; event id is lineage:revision.
 	// (GET /api/v1/policy/stream)
 	StreamPolicy(ctx context.Context, request StreamPolicyRequestObject) (StreamPolicyResponseObject, error)
+	// QueryMetrics PromQL at one time.
+	// (GET /api/v1/query)
+	QueryMetrics(ctx context.Context, request QueryMetricsRequestObject) (QueryMetricsResponseObject, error)
+	// QueryMetricsRange PromQL over a time range, both ends included; at most 11000 points per series.
+	// (GET /api/v1/query_range)
+	QueryMetricsRange(ctx context.Context, request QueryMetricsRangeRequestObject) (QueryMetricsRangeResponseObject, error)
+	// ListRules Recording and alerting rules with their state.
+	// (GET /api/v1/rules)
+	ListRules(ctx context.Context, request ListRulesRequestObject) (ListRulesResponseObject, error)
+	// ListRunbookRuns Runs, newest first.
+	// (GET /api/v1/runbook-runs)
+	ListRunbookRuns(ctx context.Context, request ListRunbookRunsRequestObject) (ListRunbookRunsResponseObject, error)
+	// StartRunbook Start a runbook; once per Idempotency-Key. The version is frozen in the run.
+	// (POST /api/v1/runbook-runs)
+	StartRunbook(ctx context.Context, request StartRunbookRequestObject) (StartRunbookResponseObject, error)
+	// GetRunbookRun One run.
+	// (GET /api/v1/runbook-runs/{id})
+	GetRunbookRun(ctx context.Context, request GetRunbookRunRequestObject) (GetRunbookRunResponseObject, error)
+	// AnswerRunbook Answer what a step asks - a choice of a decision, "run" for an action, or "retry", "skip" or "stop" after a failure.
+	// (POST /api/v1/runbook-runs/{id}/answer)
+	AnswerRunbook(ctx context.Context, request AnswerRunbookRequestObject) (AnswerRunbookResponseObject, error)
+	// CancelRunbook End the run. Leases that its actions hold stay; they are reverted one by one.
+	// (POST /api/v1/runbook-runs/{id}/cancel)
+	CancelRunbook(ctx context.Context, request CancelRunbookRequestObject) (CancelRunbookResponseObject, error)
+	// ListRunbooks The runbooks there are, newest version of each.
+	// (GET /api/v1/runbooks)
+	ListRunbooks(ctx context.Context, request ListRunbooksRequestObject) (ListRunbooksResponseObject, error)
+	// GetRunbook One runbook.
+	// (GET /api/v1/runbooks/{id})
+	GetRunbook(ctx context.Context, request GetRunbookRequestObject) (GetRunbookResponseObject, error)
 	// ListServices The catalogue of services and environments.
 	// (GET /api/v1/services)
 	ListServices(ctx context.Context, request ListServicesRequestObject) (ListServicesResponseObject, error)
@@ -4804,9 +6408,15 @@ type StrictServerInterface interface {
 	// CreateSession Exchange a one-time login code for a session cookie.
 	// (POST /api/v1/session)
 	CreateSession(ctx context.Context, request CreateSessionRequestObject) (CreateSessionResponseObject, error)
+	// ListSignals The golden signals of each service, with health and a sparkline of the last 30 minutes.
+	// (GET /api/v1/signals)
+	ListSignals(ctx context.Context, request ListSignalsRequestObject) (ListSignalsResponseObject, error)
 	// LinkSlack Bind the Slack user of a one-time link to the person who is logged in.
 	// (POST /api/v1/slack-link)
 	LinkSlack(ctx context.Context, request LinkSlackRequestObject) (LinkSlackResponseObject, error)
+	// ListTargets What is scraped, and how it went.
+	// (GET /api/v1/targets)
+	ListTargets(ctx context.Context, request ListTargetsRequestObject) (ListTargetsResponseObject, error)
 	// ListTokens Service tokens, without secrets.
 	// (GET /api/v1/tokens)
 	ListTokens(ctx context.Context, request ListTokensRequestObject) (ListTokensResponseObject, error)
@@ -6234,6 +7844,298 @@ func (sh *strictHandler) StreamPolicy(ctx *gin.Context, params StreamPolicyParam
 	}
 }
 
+// QueryMetrics operation middleware
+func (sh *strictHandler) QueryMetrics(ctx *gin.Context, params QueryMetricsParams) {
+	var request QueryMetricsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.QueryMetrics(ctx, request.(QueryMetricsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "QueryMetrics")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(QueryMetricsResponseObject); ok {
+		if err := validResponse.VisitQueryMetricsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// QueryMetricsRange operation middleware
+func (sh *strictHandler) QueryMetricsRange(ctx *gin.Context, params QueryMetricsRangeParams) {
+	var request QueryMetricsRangeRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.QueryMetricsRange(ctx, request.(QueryMetricsRangeRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "QueryMetricsRange")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(QueryMetricsRangeResponseObject); ok {
+		if err := validResponse.VisitQueryMetricsRangeResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRules operation middleware
+func (sh *strictHandler) ListRules(ctx *gin.Context) {
+	var request ListRulesRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRules(ctx, request.(ListRulesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRules")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRulesResponseObject); ok {
+		if err := validResponse.VisitListRulesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRunbookRuns operation middleware
+func (sh *strictHandler) ListRunbookRuns(ctx *gin.Context, params ListRunbookRunsParams) {
+	var request ListRunbookRunsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRunbookRuns(ctx, request.(ListRunbookRunsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRunbookRuns")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRunbookRunsResponseObject); ok {
+		if err := validResponse.VisitListRunbookRunsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// StartRunbook operation middleware
+func (sh *strictHandler) StartRunbook(ctx *gin.Context, params StartRunbookParams) {
+	var request StartRunbookRequestObject
+
+	request.Params = params
+
+	var body StartRunbookJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.StartRunbook(ctx, request.(StartRunbookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "StartRunbook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(StartRunbookResponseObject); ok {
+		if err := validResponse.VisitStartRunbookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetRunbookRun operation middleware
+func (sh *strictHandler) GetRunbookRun(ctx *gin.Context, id ID) {
+	var request GetRunbookRunRequestObject
+
+	request.Id = id
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetRunbookRun(ctx, request.(GetRunbookRunRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetRunbookRun")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetRunbookRunResponseObject); ok {
+		if err := validResponse.VisitGetRunbookRunResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AnswerRunbook operation middleware
+func (sh *strictHandler) AnswerRunbook(ctx *gin.Context, id ID) {
+	var request AnswerRunbookRequestObject
+
+	request.Id = id
+
+	var body AnswerRunbookJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AnswerRunbook(ctx, request.(AnswerRunbookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AnswerRunbook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AnswerRunbookResponseObject); ok {
+		if err := validResponse.VisitAnswerRunbookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CancelRunbook operation middleware
+func (sh *strictHandler) CancelRunbook(ctx *gin.Context, id ID) {
+	var request CancelRunbookRequestObject
+
+	request.Id = id
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CancelRunbook(ctx, request.(CancelRunbookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CancelRunbook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CancelRunbookResponseObject); ok {
+		if err := validResponse.VisitCancelRunbookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListRunbooks operation middleware
+func (sh *strictHandler) ListRunbooks(ctx *gin.Context) {
+	var request ListRunbooksRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListRunbooks(ctx, request.(ListRunbooksRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListRunbooks")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListRunbooksResponseObject); ok {
+		if err := validResponse.VisitListRunbooksResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetRunbook operation middleware
+func (sh *strictHandler) GetRunbook(ctx *gin.Context, id ID) {
+	var request GetRunbookRequestObject
+
+	request.Id = id
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetRunbook(ctx, request.(GetRunbookRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetRunbook")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetRunbookResponseObject); ok {
+		if err := validResponse.VisitGetRunbookResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListServices operation middleware
 func (sh *strictHandler) ListServices(ctx *gin.Context) {
 	var request ListServicesRequestObject
@@ -6324,6 +8226,32 @@ func (sh *strictHandler) CreateSession(ctx *gin.Context) {
 	}
 }
 
+// ListSignals operation middleware
+func (sh *strictHandler) ListSignals(ctx *gin.Context, params ListSignalsParams) {
+	var request ListSignalsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSignals(ctx, request.(ListSignalsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSignals")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListSignalsResponseObject); ok {
+		if err := validResponse.VisitListSignalsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // LinkSlack operation middleware
 func (sh *strictHandler) LinkSlack(ctx *gin.Context) {
 	var request LinkSlackRequestObject
@@ -6359,6 +8287,30 @@ func (sh *strictHandler) LinkSlack(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(LinkSlackResponseObject); ok {
 		if err := validResponse.VisitLinkSlackResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListTargets operation middleware
+func (sh *strictHandler) ListTargets(ctx *gin.Context) {
+	var request ListTargetsRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListTargets(ctx, request.(ListTargetsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListTargets")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListTargetsResponseObject); ok {
+		if err := validResponse.VisitListTargetsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
