@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"holdfast/gpuguard/policy"
+	"holdfast/gpuguard/signals"
 )
 
 // Action is one operation that can be planned, executed, verified and reverted.
@@ -108,6 +109,9 @@ type Plan struct {
 	Service string `json:"service"`
 	// TTLSeconds is the lease that would be taken.
 	TTLSeconds float64 `json:"ttl_seconds"`
+	// Criterion is the effect that should be seen in the metrics once it is in
+	// force; nil when only the gateways' own reports are judged.
+	Criterion *signals.Criterion `json:"criterion,omitempty"`
 	// Leased names live leases in the way; the plan can not run while there is one.
 	Leased []LeaseRef `json:"leased,omitempty"`
 }

@@ -17,9 +17,11 @@ type Options struct {
 	// Store and Registry are required.
 	Store    Store
 	Registry *Registry
-	// Logger and Metrics may be nil.
-	Logger  *slog.Logger
-	Metrics prometheus.Registerer
+	// Logger and Registerer may be nil.
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	// Metrics judges the effect of runs; nil judges by the gateways' reports alone.
+	Metrics Metrics
 	// PollEvery is the fallback when no wake-up comes (500 ms).
 	PollEvery time.Duration
 	// AckWait is how long gateways may take before the missing ones are named
@@ -27,8 +29,11 @@ type Options struct {
 	AckWait time.Duration
 	// VerifyAfter is the delay before an enforced run is judged (2 s),
 	// VerifyEvery the time between judgements while they do not confirm it (5 s),
-	// VerifyFor how long they are repeated (60 s).
+	// VerifyFor how long they are repeated (2 min).
 	VerifyAfter, VerifyEvery, VerifyFor time.Duration
+	// Settle is how long an effect may take to show in the metrics before its
+	// absence counts (75 s: the rules look at the last minute, and samples come late).
+	Settle time.Duration
 	// RetryAfter is how long a run whose step failed is set aside (5 s), so that it stops no other.
 	RetryAfter time.Duration
 	// SweepEvery is how often layers without a live run are looked for (5 s).
@@ -42,6 +47,7 @@ type Engine struct {
 	registry   *Registry
 	log        *slog.Logger
 	metrics    *metrics
+	data       Metrics
 	timing     timing
 	pollEvery  time.Duration
 	retryAfter time.Duration
@@ -61,7 +67,7 @@ func NewEngine(o Options) (*Engine, error) {
 	if o.Store == nil || o.Registry == nil {
 		return nil, errors.New("actions: Options need a Store and a Registry")
 	}
-	m, err := newMetrics(o.Metrics)
+	m, err := newMetrics(o.Registerer)
 	if err != nil {
 		return nil, fmt.Errorf("actions: %w", err)
 	}
@@ -69,12 +75,13 @@ func NewEngine(o Options) (*Engine, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Engine{
-		store: o.Store, registry: o.Registry, log: o.Logger, metrics: m,
+		store: o.Store, registry: o.Registry, log: o.Logger, metrics: m, data: o.Metrics,
 		timing: timing{
 			ackWait:     cmp.Or(o.AckWait, 10*time.Second),
 			verifyAfter: cmp.Or(o.VerifyAfter, 2*time.Second),
 			verifyEvery: cmp.Or(o.VerifyEvery, 5*time.Second),
-			verifyFor:   cmp.Or(o.VerifyFor, time.Minute),
+			verifyFor:   cmp.Or(o.VerifyFor, 2*time.Minute),
+			settle:      cmp.Or(o.Settle, 75*time.Second),
 		},
 		pollEvery:  cmp.Or(o.PollEvery, 500*time.Millisecond),
 		retryAfter: cmp.Or(o.RetryAfter, 5*time.Second),

@@ -535,7 +535,7 @@ func TestStartedEngineMovesRunsAndStops(t *testing.T) {
 		registry, err := actions.NewRegistry(builtin.All()...)
 		require.NoError(t, err)
 		metrics := prometheus.NewRegistry()
-		engine, err := actions.NewEngine(actions.Options{Store: store, Registry: registry, Metrics: metrics})
+		engine, err := actions.NewEngine(actions.Options{Store: store, Registry: registry, Registerer: metrics})
 		require.NoError(t, err)
 		engine.Start(t.Context())
 		engine.Start(t.Context())

@@ -16,6 +16,8 @@ type timing struct {
 	// verifyAfter is the delay before the first judgement, verifyEvery between
 	// judgements that do not confirm, verifyFor how long they are repeated.
 	verifyAfter, verifyEvery, verifyFor time.Duration
+	// settle is how long after enforcement the absence of an effect in the metrics does not count yet.
+	settle time.Duration
 }
 
 // expiryMargin is the time before a lease ends in which nothing is judged any
@@ -298,10 +300,10 @@ func released(g Gateway, run Run, snap Snapshot, now time.Time) bool {
 // verifyTime is when an active run is judged next; false when no more.
 func verifyTime(run Run, t timing) (time.Time, bool) {
 	at := run.EnforcedAt.Add(t.verifyAfter)
-	switch run.Verification.Verdict {
-	case Verified:
+	switch {
+	case run.Verification.Verdict == Verified:
 		return time.Time{}, false
-	case NotVerified, Inconclusive:
+	case !run.Verification.At.IsZero():
 		at = run.Verification.At.Add(t.verifyEvery)
 	}
 	over := at.After(run.EnforcedAt.Add(t.verifyFor)) || !at.Before(run.ExpiresAt.Add(-expiryMargin))

@@ -5,7 +5,14 @@ import (
 	"time"
 
 	"holdfast/gpuguard/policy"
+	"holdfast/gpuguard/signals"
 )
+
+// Metrics answers the PromQL of criteria.
+type Metrics interface {
+	// Query evaluates at one time; the zero time means now.
+	Query(ctx context.Context, query string, at time.Time) ([]signals.Sample, error)
+}
 
 // Store is what the engine needs of the database.
 type Store interface {

@@ -52,7 +52,8 @@ const (
 	Inconclusive Verdict = "inconclusive"
 )
 
-// Verification is a judgement with data.
+// Verification is a judgement with data. At without a verdict means: looked at,
+// in force, and its effect is still to show in the metrics.
 type Verification struct {
 	Verdict Verdict   `json:"verdict,omitempty"`
 	Detail  string    `json:"detail,omitempty"`

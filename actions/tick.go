@@ -139,6 +139,8 @@ func (e *Engine) verify(ctx context.Context, run Run, snap Snapshot) *Verificati
 		return &Verification{Verdict: Inconclusive, Detail: clip("could not be judged: "+err.Error(), 300)}
 	case found.Verdict != Verified && found.Verdict != NotVerified:
 		found.Verdict = Inconclusive
+	case found.Verdict == Verified:
+		found = e.judgeEffect(ctx, run, found, snap.Now)
 	}
 	return &found
 }

@@ -135,7 +135,7 @@ func (s *Server) domain(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.engine, err = actions.NewEngine(actions.Options{Store: s.store.Actions(), Registry: registry, Logger: s.log.With("component", "actions"), Metrics: s.opts.Registerer})
+	s.engine, err = actions.NewEngine(actions.Options{Store: s.store.Actions(), Registry: registry, Logger: s.log.With("component", "actions"), Registerer: s.opts.Registerer})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/actions"
 	"holdfast/gpuguard/policy"
+	"holdfast/gpuguard/signals"
 )
 
 // forceBreaker holds the breaker of a dependency in one state. Trip and close
@@ -20,6 +21,8 @@ type forceBreaker struct {
 	reported string
 	summary  string
 	warn     func(dependency string, snap actions.Snapshot) []string
+	// effect is what should be seen in the metrics.
+	effect func(dependency string, snap actions.Snapshot) *signals.Criterion
 }
 
 type breakerParams struct {
@@ -55,11 +58,12 @@ func (f forceBreaker) Plan(_ context.Context, params json.RawMessage, snap actio
 		service = p.Dependency
 	}
 	return actions.Plan{
-		Params:   encode(p),
-		Summary:  fmt.Sprintf(f.summary, p.Dependency),
-		Layers:   []actions.Layer{{Path: policy.BreakerForcedPath(p.Dependency), Value: encode(f.forced)}},
-		Service:  service,
-		Warnings: f.warn(p.Dependency, snap),
+		Params:    encode(p),
+		Summary:   fmt.Sprintf(f.summary, p.Dependency),
+		Layers:    []actions.Layer{{Path: policy.BreakerForcedPath(p.Dependency), Value: encode(f.forced)}},
+		Service:   service,
+		Warnings:  f.warn(p.Dependency, snap),
+		Criterion: f.effect(p.Dependency, snap),
 	}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"holdfast/actions"
 	"holdfast/gpuguard/policy"
+	"holdfast/gpuguard/signals"
 )
 
 // CloseBreaker forces the breaker of a dependency closed: every request goes
@@ -24,6 +25,9 @@ func CloseBreaker() actions.Action {
 		forced: policy.ForcedClosed, reported: "forced_closed",
 		summary: "Force the breaker of %s closed",
 		warn:    closeWarnings,
+		effect: func(dependency string, _ actions.Snapshot) *signals.Criterion {
+			return fewErrors(dependency)
+		},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/actions"
 	"holdfast/gpuguard/policy"
+	"holdfast/gpuguard/signals"
 	"holdfast/strict"
 )
 
@@ -57,12 +58,22 @@ func (setRateLimit) Plan(_ context.Context, params json.RawMessage, snap actions
 	}
 	limit := policy.Limit{RequestsPerSecond: *p.RequestsPerSecond, Burst: *p.Burst}
 	return actions.Plan{
-		Params:   encode(p),
-		Summary:  fmt.Sprintf("Limit %s to %s requests/s", target.text(), figure(limit.RequestsPerSecond)),
-		Layers:   []actions.Layer{{Path: target.path, Value: encode(limit)}},
-		Service:  target.service(snap.Effective),
-		Warnings: limitWarnings(target, limit, snap),
+		Params:    encode(p),
+		Summary:   fmt.Sprintf("Limit %s to %s requests/s", target.text(), figure(limit.RequestsPerSecond)),
+		Layers:    []actions.Layer{{Path: target.path, Value: encode(limit)}},
+		Service:   target.service(snap.Effective),
+		Warnings:  limitWarnings(target, limit, snap),
+		Criterion: limitEffect(target, snap.Effective),
 	}, nil
+}
+
+// limitEffect: who is let through gets an answer. A limit that spans several
+// dependencies says nothing about one of them.
+func limitEffect(t limitTarget, doc policy.Document) *signals.Criterion {
+	if dependency := t.dependency(doc); dependency != "" {
+		return fewErrors(dependency)
+	}
+	return nil
 }
 
 // check validates, fills the burst in, and gives the target.

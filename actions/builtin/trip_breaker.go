@@ -7,6 +7,7 @@ import (
 
 	"holdfast/actions"
 	"holdfast/gpuguard/policy"
+	"holdfast/gpuguard/signals"
 )
 
 type tripBreaker struct{ forceBreaker }
@@ -27,6 +28,7 @@ func TripBreaker() actions.Action {
 		forced: policy.ForcedOpen, reported: "forced_open",
 		summary: "Force the breaker of %s open",
 		warn:    tripWarnings,
+		effect:  tripEffect,
 	}}
 }
 
@@ -49,4 +51,19 @@ func tripWarnings(dependency string, snap actions.Snapshot) []string {
 		warnings = append(warnings, fmt.Sprintf("No route leads to %s: tripping its breaker changes nothing for callers.", dependency))
 	}
 	return warnings
+}
+
+// tripEffect: callers get an answer again. Where a route has no fallback they
+// get 503 instead, and only the gateways' reports are judged.
+func tripEffect(dependency string, snap actions.Snapshot) *signals.Criterion {
+	routes := actions.RoutesOf(snap.Effective, dependency)
+	for _, route := range routes {
+		if snap.Effective.Routes[route].Fallback == nil {
+			return nil
+		}
+	}
+	if len(routes) == 0 {
+		return nil
+	}
+	return fewErrors(dependency)
 }

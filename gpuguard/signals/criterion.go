@@ -44,6 +44,8 @@ func (c Comparison) holds(value, limit float64) bool {
 
 // Criterion is a query and what its answer must look like.
 type Criterion struct {
+	// Title says what is looked at, such as "errors of llm"; may be empty.
+	Title string `json:"title,omitempty"`
 	// Query is PromQL that gives one number or a vector.
 	Query string `json:"query"`
 	// Is compares each value with Value, in the query's own unit.
