@@ -1,4 +1,4 @@
-import { queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, read } from "./client";
 import { ProblemError, statusOf } from "./problem";
 import type { Me } from "./types";
@@ -19,6 +19,12 @@ export const keys = {
   freezes: ["freezes"],
   actions: ["actions"],
   plan: ["plan"],
+  signals: ["signals"],
+  ranges: ["ranges"],
+  rules: ["rules"],
+  targets: ["targets"],
+  runbooks: ["runbooks"],
+  runbookRuns: ["runbook-runs"],
 } as const;
 
 /** Who is logged in; null when nobody is. */
@@ -41,6 +47,20 @@ export const openIncidentsQuery = queryOptions({
     read(api.GET("/api/v1/incidents", { params: { query: { open: true, limit: 50 } }, signal })),
   refetchInterval: pollMs,
 });
+
+/** Incidents page by page; by severity they are picked out in the console. */
+export const incidentPagesQuery = (all: boolean) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.incidents, "pages", all],
+    queryFn: ({ signal, pageParam }) => {
+      const page = pageParam ? { limit: 50, cursor: pageParam } : { limit: 50 };
+      const query = all ? page : { ...page, open: true };
+      return read(api.GET("/api/v1/incidents", { params: { query }, signal }));
+    },
+    initialPageParam: "",
+    getNextPageParam: (page) => page.next || undefined,
+    refetchInterval: pollMs,
+  });
 
 export const incidentQuery = (id: string) =>
   queryOptions({
@@ -112,6 +132,110 @@ export const freezesQuery = queryOptions({
   queryFn: ({ signal }) => read(api.GET("/api/v1/freezes", { signal })),
   refetchInterval: pollMs,
 });
+
+/** Changes of one place around a time, for the marks of a chart and for what comes next. */
+export const changesBetweenQuery = (where: {
+  service?: string | undefined;
+  environment?: string | undefined;
+  from: string;
+  to: string;
+}) =>
+  queryOptions({
+    queryKey: [...keys.changes, "between", where],
+    queryFn: ({ signal }) =>
+      read(
+        api.GET("/api/v1/changes", {
+          params: {
+            query: {
+              from: where.from,
+              to: where.to,
+              limit: 200,
+              ...(where.service && { service: where.service }),
+              ...(where.environment && { environment: where.environment }),
+            },
+          },
+          signal,
+        }),
+      ),
+    refetchInterval: pollMs,
+    placeholderData: keepPreviousData,
+  });
+
+// Sparklines have a point every half minute or so; reading them costs the server more than a list.
+const signalsPollMs = 10_000;
+
+export const signalsQuery = queryOptions({
+  queryKey: keys.signals,
+  queryFn: ({ signal }) => read(api.GET("/api/v1/signals", { signal })),
+  refetchInterval: signalsPollMs,
+});
+
+/** The golden signals of one service in one environment, for the charts of an incident. */
+export const serviceSignalsQuery = (service: string, environment: string) =>
+  queryOptions({
+    queryKey: [...keys.signals, service, environment],
+    queryFn: ({ signal }) =>
+      read(api.GET("/api/v1/signals", { params: { query: { service, environment } }, signal })),
+    refetchInterval: 6 * signalsPollMs,
+  });
+
+/** PromQL over a time range; times are RFC 3339, step is a duration ("15s"). */
+export const rangeQuery = (range: { query: string; start: string; end: string; step: string }) =>
+  queryOptions({
+    queryKey: [...keys.ranges, range],
+    queryFn: ({ signal }) =>
+      read(api.GET("/api/v1/query_range", { params: { query: range }, signal })),
+    // The range moves along with the time; the curve of before stays until the new one is there.
+    placeholderData: keepPreviousData,
+    staleTime: pollMs,
+    gcTime: 60_000,
+    retry: retryUnlessRefused,
+  });
+
+export const rulesQuery = queryOptions({
+  queryKey: keys.rules,
+  queryFn: ({ signal }) => read(api.GET("/api/v1/rules", { signal })),
+  refetchInterval: pollMs,
+});
+
+export const targetsQuery = queryOptions({
+  queryKey: keys.targets,
+  queryFn: ({ signal }) => read(api.GET("/api/v1/targets", { signal })),
+  refetchInterval: pollMs,
+});
+
+/** The runbooks there are; they change with a release, so they are not polled. */
+export const runbooksQuery = queryOptions({
+  queryKey: keys.runbooks,
+  queryFn: ({ signal }) => read(api.GET("/api/v1/runbooks", { signal })),
+  staleTime: 60_000,
+});
+
+export const liveRunbookRunsQuery = queryOptions({
+  queryKey: [...keys.runbookRuns, "live"],
+  queryFn: ({ signal }) =>
+    read(
+      api.GET("/api/v1/runbook-runs", { params: { query: { live: true, limit: 100 } }, signal }),
+    ),
+  refetchInterval: pollMs,
+});
+
+export const incidentRunbookRunsQuery = (incident: string) =>
+  queryOptions({
+    queryKey: [...keys.runbookRuns, "incident", incident],
+    queryFn: ({ signal }) =>
+      read(api.GET("/api/v1/runbook-runs", { params: { query: { incident, limit: 50 } }, signal })),
+    refetchInterval: pollMs,
+  });
+
+export const runbookRunQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...keys.runbookRuns, id],
+    queryFn: ({ signal }) =>
+      read(api.GET("/api/v1/runbook-runs/{id}", { params: { path: { id } }, signal })),
+    refetchInterval: pollMs,
+    retry: retryUnlessRefused,
+  });
 
 /** What can be done; it follows the policy slowly, so it is not polled. */
 export const actionsQuery = queryOptions({

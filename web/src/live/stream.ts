@@ -50,8 +50,10 @@ export function parseChanged(data: unknown): Changed | undefined {
 // An incident shows its runs, and a run's end changes the calendar.
 const topicKeys: Record<string, readonly string[]> = {
   incidents: ["incidents"],
-  alerts: ["incidents"],
+  alerts: ["incidents", "signals", "rules"],
   runs: ["runs", "incidents"],
+  runbooks: ["runbooks"],
+  "runbook-runs": ["runbook-runs", "incidents"],
   changes: ["changes"],
   freezes: ["freezes"],
   gateways: ["gateways"],

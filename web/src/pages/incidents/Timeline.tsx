@@ -2,6 +2,7 @@ import { Text, Textarea } from "@mantine/core";
 import {
   IconBell,
   IconBolt,
+  IconBook2,
   IconCalendarEvent,
   IconCheck,
   IconFlag,
@@ -28,6 +29,7 @@ const icons: Record<TimelineEntry["kind"], typeof IconBell> = {
   alert: IconBell,
   acknowledged: IconUserCheck,
   action: IconBolt,
+  runbook: IconBook2,
   change: IconCalendarEvent,
   note: IconNote,
   resolved: IconCheck,
