@@ -13,6 +13,7 @@ import (
 
 	"holdfast/gpuguard/policy"
 	"holdfast/server/identity"
+	"holdfast/server/observe"
 )
 
 // Options configure a Server.
@@ -31,6 +32,8 @@ type Options struct {
 	Tokens []TokenSeed
 	// Slack is nil without Slack.
 	Slack *SlackSecrets
+	// Metrics answers PromQL; nil without a source of metrics.
+	Metrics observe.Source
 	// Console serves the web console; nil serves none.
 	Console http.Handler
 	// SessionTTL is how long a console login lasts; zero means 12 h.

@@ -245,7 +245,8 @@ func (s *Server) serve(context.Context) error {
 		Fleet: s.fleet, Audit: s.store, Events: s.events, Ready: s.store.Ping,
 		Unavailable: func(err error) bool { return errors.Is(err, store.ErrUnavailable) },
 		Slack:       slackHandler, Console: s.opts.Console, PublicURL: s.public, SessionTTL: s.opts.SessionTTL,
-		Logger: s.log, Registerer: s.opts.Registerer, Gatherer: s.opts.Gatherer,
+		Metrics: s.opts.Metrics,
+		Logger:  s.log, Registerer: s.opts.Registerer, Gatherer: s.opts.Gatherer,
 	})
 	if err != nil {
 		return err

@@ -57,6 +57,21 @@ var accessTable = map[string]access{
 	"revertRun": {role: identity.RoleResponder},
 	"renewRun":  {role: identity.RoleResponder},
 
+	"queryMetrics":      {role: identity.RoleViewer},
+	"queryMetricsRange": {role: identity.RoleViewer},
+	"listSignals":       {role: identity.RoleViewer},
+	"listRules":         {role: identity.RoleViewer},
+	"listTargets":       {role: identity.RoleViewer},
+
+	"listRunbooks":    {role: identity.RoleViewer},
+	"getRunbook":      {role: identity.RoleViewer},
+	"listRunbookRuns": {role: identity.RoleViewer},
+	"getRunbookRun":   {role: identity.RoleViewer},
+	// What a step does needs its own role as well: the action engine checks it.
+	"startRunbook":  {role: identity.RoleResponder},
+	"answerRunbook": {role: identity.RoleResponder},
+	"cancelRunbook": {role: identity.RoleResponder},
+
 	"getPolicy":      {role: identity.RoleViewer},
 	"putPolicy":      {role: identity.RoleAdmin},
 	"listRevisions":  {role: identity.RoleViewer},

@@ -95,6 +95,7 @@ func (a *handlers) GetIncident(ctx context.Context, r gen.GetIncidentRequestObje
 	}
 	return gen.GetIncident200JSONResponse{
 		Incident: toIncident(in), Alerts: convert(members, toAlert), Runs: convert(runs, a.toRun), Suggestions: suggestions,
+		Runbooks: a.suggestRunbooks(in, members),
 	}, nil
 }
 

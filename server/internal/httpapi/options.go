@@ -13,12 +13,14 @@ import (
 
 	"holdfast/actions"
 	"holdfast/gpuguard/policy"
+	"holdfast/runbooks"
 	"holdfast/server/alert"
 	"holdfast/server/audit"
 	"holdfast/server/change"
 	"holdfast/server/fleet"
 	"holdfast/server/identity"
 	"holdfast/server/incident"
+	"holdfast/server/observe"
 )
 
 // Fleet is what this package needs of the policy's keeper.
@@ -41,6 +43,25 @@ type AuditReader interface {
 	Head(ctx context.Context) (audit.Head, error)
 }
 
+// Runbooks is what this package needs of the runbook engine.
+type Runbooks interface {
+	Runbooks() []runbooks.Runbook
+	Runbook(id string) (runbooks.Runbook, error)
+	// Launch gives ErrDuplicate with the first run when the key is known.
+	Launch(ctx context.Context, r runbooks.StartRequest) (runbooks.Run, error)
+	Answer(ctx context.Context, runID string, a runbooks.AnswerRequest) (runbooks.Run, error)
+	Cancel(ctx context.Context, runID string, who actions.Actor) (runbooks.Run, error)
+	Find(ctx context.Context, id string) (runbooks.Run, error)
+	List(ctx context.Context, f runbooks.Filter) ([]runbooks.Run, error)
+	Suggest(labels, annotations map[string]string) []runbooks.Suggestion
+}
+
+// Signals gives the board of golden signals; empty texts take every service and
+// every environment.
+type Signals interface {
+	Board(ctx context.Context, service, environment string) ([]observe.ServiceSignals, error)
+}
+
 // Event says that something changed.
 type Event struct {
 	ID      int64
@@ -56,13 +77,15 @@ type Events interface {
 	Since(id int64) (events []Event, complete bool)
 }
 
-// Options configure the handler. All but Slack, Console and Registerer are required.
+// Options configure the handler. All but Metrics, Signals, Slack, Console and
+// Registerer are required.
 type Options struct {
 	Identity  *identity.Service
 	Incidents *incident.Service
 	Alerts    *alert.Intake
 	Changes   *change.Calendar
 	Actions   *actions.Engine
+	Runbooks  Runbooks
 	Fleet     Fleet
 	Audit     AuditReader
 	Events    Events
@@ -71,6 +94,10 @@ type Options struct {
 	// Unavailable says whether an error means that the database was away: it may be
 	// back by the time anybody asks Ready.
 	Unavailable func(err error) bool
+
+	// Metrics answers PromQL, Signals the board; nil without a source of metrics.
+	Metrics observe.Source
+	Signals Signals
 
 	// Slack serves /slack/, Console everything that is not an API path. Nil means 404.
 	Slack   http.Handler

@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"holdfast/actions"
+	"holdfast/runbooks"
 	"holdfast/server/alert"
 	"holdfast/server/change"
 	"holdfast/server/chat"
@@ -17,6 +18,7 @@ import (
 	"holdfast/server/identity"
 	"holdfast/server/incident"
 	"holdfast/server/internal/httpapi/gen"
+	"holdfast/server/observe"
 	"holdfast/strict"
 )
 
@@ -41,6 +43,7 @@ var problems = []struct {
 }{
 	{identity.ErrUnauthenticated, problem{status: 401, kind: "not-authenticated", title: "Not authenticated"}},
 	{identity.ErrForbidden, problem{status: 403, kind: "forbidden", title: "Not allowed"}},
+	{runbooks.ErrForbidden, problem{status: 403, kind: "forbidden", title: "Not allowed"}},
 	{actions.ErrForbidden, problem{status: 403, kind: "forbidden", title: "Not allowed"}},
 	{change.ErrSelfConfirm, problem{status: 403, kind: "self-confirm", title: "The requester cannot confirm their own change"}},
 	{identity.ErrNotFound, problem{status: 404, kind: "not-found", title: "Not found"}},
@@ -49,6 +52,8 @@ var problems = []struct {
 	{change.ErrNotFound, problem{status: 404, kind: "not-found", title: "Change not found"}},
 	{fleet.ErrNotFound, problem{status: 404, kind: "not-found", title: "Not found"}},
 	{chat.ErrNotFound, problem{status: 404, kind: "not-found", title: "Not found"}},
+	{runbooks.ErrUnknownRunbook, problem{status: 404, kind: "unknown-runbook", title: "Unknown runbook"}},
+	{runbooks.ErrNotFound, problem{status: 404, kind: "not-found", title: "Runbook run not found"}},
 	{actions.ErrNotFound, problem{status: 404, kind: "not-found", title: "Action run not found"}},
 	{actions.ErrUnknownAction, problem{status: 404, kind: "unknown-action", title: "Unknown action"}},
 	{identity.ErrLinkUsed, problem{status: 410, kind: "link-used", title: "This one-time link was used or has expired"}},
@@ -63,6 +68,9 @@ var problems = []struct {
 	{change.ErrOutdated, problem{status: 409, kind: "outdated", title: "The calendar changed since this was asked"}},
 	{change.ErrDenied, problem{status: 409, kind: "denied", title: "Denied"}},
 	{change.ErrRunMismatch, problem{status: 409, kind: "run-mismatch", title: "Another run holds this claim"}},
+	{runbooks.ErrStale, problem{status: 409, kind: "stale", title: "Somebody else changed it at the same moment"}},
+	{runbooks.ErrWrongState, problem{status: 409, kind: "wrong-state", title: "Not possible in this state"}},
+	{runbooks.ErrDuplicate, problem{status: 409, kind: "duplicate", title: "It was asked before"}},
 	{actions.ErrStale, problem{status: 409, kind: "stale", title: "Somebody else changed it at the same moment"}},
 	{actions.ErrWrongState, problem{status: 409, kind: "wrong-state", title: "Not possible in this state"}},
 	{actions.ErrPathLeased, problem{status: 409, kind: "path-leased", title: "Somebody holds this part of the policy"}},
@@ -73,8 +81,12 @@ var problems = []struct {
 	{alert.ErrInvalid, problem{status: 400, kind: "invalid", title: "Invalid notification"}},
 	{incident.ErrInvalid, problem{status: 400, kind: "invalid", title: "Invalid request"}},
 	{identity.ErrInvalid, problem{status: 400, kind: "invalid", title: "Invalid request"}},
+	{runbooks.ErrInvalid, problem{status: 400, kind: "invalid", title: "Invalid runbook request"}},
+	{observe.ErrBadQuery, problem{status: 400, kind: "invalid-query", title: "Invalid query"}},
 	{actions.ErrInvalidParams, problem{status: 400, kind: "invalid", title: "Invalid parameters"}},
 	{fleet.ErrInvalid, problem{status: 422, kind: "invalid-policy", title: "Invalid policy"}},
+	{errNoMetrics, problem{status: 503, kind: "no-metrics", title: "No metrics are configured"}},
+	{observe.ErrUnavailable, problem{status: 503, kind: "metrics-unavailable", title: "Prometheus does not answer", retryAfter: "5"}},
 	{alert.ErrOverloaded, problem{status: 503, kind: "overloaded", title: "Too many deliveries at once", retryAfter: "2"}},
 }
 
