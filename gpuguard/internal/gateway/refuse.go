@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"holdfast/gpuguard/internal/telemetry"
 	"holdfast/gpuguard/policy"
 )
 
@@ -85,9 +86,9 @@ func (x *exchange) refuse(no *refusal) {
 
 // degrade answers with the route's static text, as a stream to whom asked for one.
 func (x *exchange) degrade(f *fallback) {
-	x.w.Header().Set(degradedHeader, "static")
-	x.record.Degraded = "static"
-	x.series.Degraded("static")
+	x.w.Header().Set(degradedHeader, telemetry.KindStatic)
+	x.record.Degraded = telemetry.KindStatic
+	x.series.Degraded(f.status)
 	if x.stream && f.events != nil {
 		x.answer(f.status, "text/event-stream", f.events)
 		return

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"time"
 
 	"holdfast/gpuguard/internal/breaker"
@@ -48,7 +49,7 @@ func (g *Gateway) State() policy.State {
 
 // reading is the state at one scrape.
 func (g *Gateway) reading() telemetry.Reading {
-	r := telemetry.Reading{Breakers: map[string]breaker.Status{}, Limits: map[string]limit.Status{}}
+	r := telemetry.Reading{Services: map[string]string{}, Breakers: map[string]breaker.Status{}, Limits: map[string]limit.Status{}}
 	s := g.current.Load()
 	if s == nil {
 		return r
@@ -56,6 +57,7 @@ func (g *Gateway) reading() telemetry.Reading {
 	now := g.opts.Clock()
 	for name, d := range s.deps {
 		r.Breakers[name] = d.breaker.Status(now)
+		r.Services[name] = cmp.Or(s.effective.Document.Dependencies[name].Service, name)
 	}
 	for _, gt := range s.gates {
 		r.Limits[gt.path] = gt.bucket.Status(now)

@@ -9,6 +9,8 @@ import (
 
 // Reading is the gateway's state at one scrape.
 type Reading struct {
+	// Services are the catalogue names of the dependencies, by dependency.
+	Services map[string]string
 	// Breakers by dependency, Limits by policy path, after division by the live gateways.
 	Breakers map[string]breaker.Status
 	Limits   map[string]limit.Status
@@ -37,6 +39,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
+	dependencyInfo  = desc("dependency_info", "1 for each dependency, with the catalogue service it is.", "dependency", "service")
 	breakerState    = desc("breaker_state", "1 for the state the breaker is in.", "dependency", "state")
 	breakerFailures = desc("breaker_failure_ratio", "Share of failures in the breaker's window.", "dependency")
 	breakerCalls    = desc("breaker_window_calls", "Calls judged in the breaker's window.", "dependency")
@@ -60,7 +63,7 @@ type collector struct{ read func() Reading }
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		breakerState, breakerFailures, breakerCalls, breakerChanges, breakerLate,
+		dependencyInfo, breakerState, breakerFailures, breakerCalls, breakerChanges, breakerLate,
 		limitRate, limitBurst, limitTokens, limitRefused, endpointFlight, endpointDrained,
 		policyRevision, policyAge, policyOverrides, policyGateways,
 	} {
@@ -76,6 +79,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	for name, service := range r.Services {
+		gauge(dependencyInfo, 1, name, service)
 	}
 	for name, b := range r.Breakers {
 		for _, s := range breaker.States() {

@@ -7,6 +7,7 @@ package telemetry
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,11 +73,11 @@ func New(reg prometheus.Registerer, state func() Reading) (*Metrics, error) {
 		Name: "gpuguard_first_byte_seconds", Help: "Time from calling an upstream to the first byte of its answer's body.", Buckets: firstByteBuckets,
 	}, routed)
 	m.degraded = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "gpuguard_degraded_total", Help: "Requests answered by a degrade path.",
-	}, []string{"route", "kind"})
+		Name: "gpuguard_degraded_total", Help: "Requests answered by a degrade path; useful ones with a 2xx status.",
+	}, append(routed, "kind", "useful"))
 	m.emptyChoices = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "gpuguard_empty_choices_total", Help: "Good answers that carried no choice.",
-	}, []string{"route"})
+	}, routed)
 	m.retries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "gpuguard_connect_retries_total", Help: "Second attempts after a connection could not be made.",
 	}, []string{"dependency"})
@@ -124,14 +125,14 @@ func register(reg prometheus.Registerer, cs ...prometheus.Collector) error {
 
 // Series are the metrics of one route, resolved once so that a request costs no lookups.
 type Series struct {
-	m            *Metrics
 	counts       *counts
 	requests     []prometheus.Counter
 	requestTime  prometheus.Observer
 	firstByte    prometheus.Observer
 	emptyChoices prometheus.Counter
 	retries      prometheus.Counter
-	route        string
+	// degraded by usefulness: a refusal in a degrade path's words, an answer.
+	degraded [2]prometheus.Counter
 
 	misconfigured prometheus.Gauge
 }
@@ -151,12 +152,15 @@ func (m *Metrics) Series(route, dependency string) *Series {
 		m.counts[dependency] = c
 	}
 	s := &Series{
-		m: m, route: route, counts: c,
+		counts:      c,
 		requestTime: m.requestTime.WithLabelValues(route, dependency),
 		firstByte:   m.firstByte.WithLabelValues(route, dependency),
 	}
 	if route != "" { // what follows cannot happen without a route
-		s.emptyChoices = m.emptyChoices.WithLabelValues(route)
+		s.emptyChoices = m.emptyChoices.WithLabelValues(route, dependency)
+		for i, useful := range []string{"false", "true"} {
+			s.degraded[i] = m.degraded.WithLabelValues(route, dependency, KindStatic, useful)
+		}
 		s.retries = m.retries.WithLabelValues(dependency)
 		s.misconfigured = m.misconfigured.WithLabelValues(dependency)
 	}
@@ -221,8 +225,18 @@ func (s *Series) Finished(o policy.Outcome, took, firstByte time.Duration) {
 	}
 }
 
-// Degraded counts an answer of a degrade path of the given kind, such as "static".
-func (s *Series) Degraded(kind string) { s.m.degraded.WithLabelValues(s.route, kind).Inc() }
+// KindStatic is the degrade path that answers with a route's static text.
+const KindStatic = "static"
+
+// Degraded counts an answer of the static degrade path. With a 2xx status it is
+// useful to the caller; with another it is a refusal in the route's own words.
+func (s *Series) Degraded(status int) {
+	if status >= http.StatusOK && status < http.StatusMultipleChoices {
+		s.degraded[1].Inc()
+		return
+	}
+	s.degraded[0].Inc()
+}
 
 // EmptyChoices counts an answer that is well formed and says nothing.
 func (s *Series) EmptyChoices() { s.emptyChoices.Inc() }

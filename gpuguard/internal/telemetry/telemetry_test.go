@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"flag"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +26,7 @@ var update = flag.Bool("update", false, "write the golden file")
 
 func reading() telemetry.Reading {
 	return telemetry.Reading{
+		Services:  map[string]string{"llm": "chat-model"},
 		Breakers:  map[string]breaker.Status{"llm": {State: breaker.Open, FailureRate: 0.5, Calls: 10, Late: 2, Generation: 2}},
 		Limits:    map[string]limit.Status{policy.GlobalLimitPath: {Rate: limit.Rate{PerSecond: 500, Burst: 50}, Tokens: 12, Refused: 7}},
 		Endpoints: []telemetry.Endpoint{{Pool: "llm", Name: "a", InFlight: 3}, {Pool: "llm", Name: "b", Drained: true}},
@@ -40,7 +43,7 @@ func filled(t *testing.T) *prometheus.Registry {
 	s := m.Series("chat", "llm")
 	s.Finished(policy.OutcomeOK, 1500*time.Millisecond, 200*time.Millisecond)
 	s.Finished(policy.OutcomeBreakerOpen, time.Millisecond, 0)
-	s.Degraded("static")
+	s.Degraded(http.StatusOK)
 	s.EmptyChoices()
 	s.Retried()
 	s.Misconfigured(true)
@@ -93,6 +96,43 @@ func TestTwoGatewaysOnOneRegistererAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = telemetry.New(reg, reading)
 	require.ErrorContains(t, err, "register gpuguard metrics")
+}
+
+// Series start at 0: rate() does not see an event that brings its series into being.
+func TestSeriesStartAtZero(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewRegistry()
+	m, err := telemetry.New(reg, reading)
+	require.NoError(t, err)
+	m.Series("chat", "llm")
+	for name, want := range map[string]int{
+		"gpuguard_requests_total":         len(policy.Outcomes()),
+		"gpuguard_degraded_total":         2, // useful or not
+		"gpuguard_empty_choices_total":    1,
+		"gpuguard_connect_retries_total":  1,
+		"gpuguard_upstream_misconfigured": 1,
+	} {
+		n, err := testutil.GatherAndCount(reg, name)
+		require.NoError(t, err)
+		require.Equal(t, want, n, name)
+	}
+}
+
+func TestADegradedRefusalIsNotUseful(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewRegistry()
+	m, err := telemetry.New(reg, reading)
+	require.NoError(t, err)
+	s := m.Series("chat", "llm")
+	s.Degraded(http.StatusServiceUnavailable)
+	s.Degraded(http.StatusOK)
+	s.Degraded(http.StatusOK)
+	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP gpuguard_degraded_total Requests answered by a degrade path; useful ones with a 2xx status.
+# TYPE gpuguard_degraded_total counter
+gpuguard_degraded_total{dependency="llm",kind="static",route="chat",useful="false"} 1
+gpuguard_degraded_total{dependency="llm",kind="static",route="chat",useful="true"} 2
+`), "gpuguard_degraded_total"))
 }
 
 func TestEveryOutcomeIsCountedUnderItsName(t *testing.T) {
