@@ -74,7 +74,7 @@ func TestC54_FailureInsideA200(t *testing.T) {
 			require.NoError(t, testutil.GatherAndCompare(b.registry, strings.NewReader(
 				"# HELP gpuguard_empty_choices_total Good answers that carried no choice.\n"+
 					"# TYPE gpuguard_empty_choices_total counter\n"+
-					"gpuguard_empty_choices_total{route=\"chat\"} 1\n"), "gpuguard_empty_choices_total"))
+					"gpuguard_empty_choices_total{dependency=\"llm\",route=\"chat\"} 1\n"), "gpuguard_empty_choices_total"))
 		})
 	})
 	t.Run("error event later", func(t *testing.T) {
