@@ -68,6 +68,7 @@ const (
 	EntryAlert        EntryKind = "alert"
 	EntryAcknowledged EntryKind = "acknowledged"
 	EntryAction       EntryKind = "action"
+	EntryRunbook      EntryKind = "runbook"
 	EntryChange       EntryKind = "change"
 	EntryNote         EntryKind = "note"
 	EntryResolved     EntryKind = "resolved"

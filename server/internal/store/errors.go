@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"holdfast/actions"
+	"holdfast/runbooks"
 	"holdfast/server/change"
 	"holdfast/server/identity"
 	"holdfast/server/incident"
@@ -40,6 +41,7 @@ var constraints = []constraint{
 	{"incidents_open_group", "incidents.group_key", "open incident of this group", incident.ErrStale},
 	{"change_holds_no_overlap", "change_conflict", "hold", change.ErrConflict},
 	{"action_runs_key", "action_runs.run_key", "run key", actions.ErrDuplicate},
+	{"runbook_runs_key", "runbook_runs.run_key", "runbook run key", runbooks.ErrDuplicate},
 	{"policy_overrides_path_key", "policy_overrides.path", "override", actions.ErrPathLeased},
 	{"buttons_live_slot", "buttons.subject, buttons.slot", "live button", errRepeat},
 }

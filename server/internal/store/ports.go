@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"holdfast/actions"
+	"holdfast/runbooks"
 	"holdfast/server/alert"
 	"holdfast/server/change"
 	"holdfast/server/chat"
@@ -21,6 +22,7 @@ var (
 	_ fleet.Tx    = (*Tx)(nil)
 	_ chat.Tx     = (*Tx)(nil)
 	_ actions.Tx  = (*Tx)(nil)
+	_ runbooks.Tx = (*Tx)(nil)
 )
 
 // port shows the store to one domain package, with that package's Tx.
@@ -58,6 +60,9 @@ func (s *Store) Chat() chat.Store { return &chatPort{port: port[chat.Tx]{s}} }
 // Actions is the store as package actions sees it; for the wake channel see Fleet.
 func (s *Store) Actions() actions.Store { return &actionsPort{port: port[actions.Tx]{s}} }
 
+// Runbooks is the store as package runbooks sees it; for the wake channel see Fleet.
+func (s *Store) Runbooks() runbooks.Store { return &runbooksPort{port: port[runbooks.Tx]{s}} }
+
 type fleetPort struct {
 	port[fleet.Tx]
 	listener listener
@@ -86,4 +91,14 @@ type actionsPort struct {
 // Wake is signalled after a commit that could let a run move on.
 func (p *actionsPort) Wake() <-chan struct{} {
 	return p.listener.channel(&p.store.wakes, wakeRuns)
+}
+
+type runbooksPort struct {
+	port[runbooks.Tx]
+	listener listener
+}
+
+// Wake is signalled after a commit that could let a runbook run move on.
+func (p *runbooksPort) Wake() <-chan struct{} {
+	return p.listener.channel(&p.store.wakes, wakeRunbooks)
 }

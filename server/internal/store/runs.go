@@ -136,7 +136,7 @@ func (tx *Tx) SaveRun(r *actions.Run) error {
 	if !r.NextAt.IsZero() && !r.NextAt.After(tx.now) {
 		tx.wake(wakeRuns)
 	}
-	return nil
+	return tx.actionMoved(r.ID)
 }
 
 // DueRuns locks and returns runs whose NextAt has come, longest due first,

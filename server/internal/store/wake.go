@@ -4,9 +4,10 @@ import "sync"
 
 // Names of wakes. The outbox has one for each topic: outboxWake(topic).
 const (
-	wakePolicy = "policy"
-	wakeRuns   = "runs"
-	wakeClicks = "clicks"
+	wakePolicy   = "policy"
+	wakeRuns     = "runs"
+	wakeRunbooks = "runbooks"
+	wakeClicks   = "clicks"
 )
 
 func outboxWake(topic string) string { return "outbox:" + topic }
