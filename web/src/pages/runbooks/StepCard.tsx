@@ -1,0 +1,155 @@
+import { Anchor, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { liveRunsQuery } from "../../api/queries";
+import type { RunbookRun } from "../../api/types";
+import { serverNow } from "../../format/clock";
+import { span } from "../../format/duration";
+import { Countdown } from "../../ui/Countdown";
+import { Time } from "../../ui/Time";
+import { RunStatusTag } from "../../ui/tones";
+import { AnswerButtons } from "./AnswerButtons";
+import { answerLabel } from "./answers";
+import { KindTag } from "./ComingSteps";
+import { CriterionView } from "./CriterionView";
+import { isLiveRun, tookMs } from "./progress";
+import classes from "./StepCard.module.css";
+import { StepStatusTag } from "./statusTags";
+import type { StepState } from "./types";
+import type { Given } from "./useAnswer";
+
+type Props = {
+  run: RunbookRun;
+  number: number;
+  state: StepState;
+  onRefused: (given: Given) => void;
+};
+
+/** One step: its text, what it showed, and, when it asks, its buttons. The current one is open. */
+export function StepCard({ run, number, state, onRefused }: Props) {
+  const { step } = state;
+  const current = isLiveRun(run) && run.current === number - 1;
+  return (
+    <li
+      value={number}
+      className={classes.card}
+      data-testid="step"
+      data-step={step.id}
+      data-status={state.status}
+      data-current={current || undefined}
+      aria-current={current ? "step" : undefined}
+    >
+      <details open={current} className={classes.details}>
+        <summary className={classes.summary}>
+          <span className={classes.number}>{number}</span>
+          <span className={classes.title}>{step.title}</span>
+          <span className={classes.tags}>
+            <KindTag step={step} />
+            <StepStatusTag status={state.status} />
+          </span>
+        </summary>
+        <div className={classes.body}>
+          <dl className={classes.facts}>
+            <Fact name="Command">
+              <code className={classes.command}>{step.command}</code>
+            </Fact>
+            <Fact name="Expected effect">{step.expect}</Fact>
+          </dl>
+          {step.text && <Text size="sm">{step.text}</Text>}
+          {step.criterion && (
+            <CriterionView criterion={step.criterion} state={state} live={current} />
+          )}
+          <Outcome state={state} current={current} />
+          {current && state.answers.length > 0 && (
+            <AnswerButtons run={run} state={state} onRefused={onRefused} />
+          )}
+        </div>
+      </details>
+      {!current && state.detail && <p className={classes.detail}>{state.detail}</p>}
+    </li>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** Time, who, what was seen, and the action run that it started. */
+function Outcome({ state, current }: { state: StepState; current: boolean }) {
+  const { step } = state;
+  const took = state.ended_at ? tookMs(state, serverNow()) : undefined;
+  const deciding = state.choice && state.by;
+  return (
+    <>
+      {current && state.detail && <p className={classes.detail}>{state.detail}</p>}
+      <div className={classes.outcome}>
+        {current && state.deadline && state.status !== "pending" && (
+          <span className={classes.deadline}>
+            <Text size="xs" c="var(--hf-muted)">
+              time left
+            </Text>
+            <Countdown from={state.started_at} until={state.deadline} />
+          </span>
+        )}
+        <Text size="xs" c="var(--hf-muted)" component="span">
+          {[
+            state.attempt > 1 ? `attempt ${state.attempt}` : "",
+            took !== undefined ? `took ${span(took)}` : "",
+            !state.started_at && step.timeout ? `at most ${step.timeout}` : "",
+            !state.started_at ? onFailure[step.on_failure] : "",
+          ]
+            .filter(Boolean)
+            .join(" · ")}
+        </Text>
+        {state.started_at && (
+          <Text size="xs" c="var(--hf-muted)" component="span">
+            began <Time at={state.started_at} />
+            {state.ended_at && (
+              <>
+                , over <Time at={state.ended_at} />
+              </>
+            )}
+          </Text>
+        )}
+        {state.by && (
+          <Text size="xs" component="span">
+            {state.by}
+            {deciding && ` answered “${answerLabel(state, state.choice ?? "")}”`}
+            {!deciding && step.kind === "action" && " pressed"}
+          </Text>
+        )}
+        {state.action_run && <StartedRun id={state.action_run} />}
+      </div>
+    </>
+  );
+}
+
+const onFailure: Record<StepState["step"]["on_failure"], string> = {
+  ask: "on failure a person is asked",
+  stop: "on failure the run ends",
+  continue: "on failure it goes on",
+};
+
+/** The lease that an action step holds; it is renewed and reverted where leases are. */
+function StartedRun({ id }: { id: string }) {
+  const run = useQuery(liveRunsQuery).data?.items.find((item) => item.id === id);
+  return (
+    <span className={classes.started}>
+      {run ? (
+        <>
+          <RunStatusTag status={run.status} />
+          {run.expires_at && <Countdown from={run.accepted_at} until={run.expires_at} />}
+        </>
+      ) : null}
+      <Anchor component={Link} to="/" hash={`run-${id}`} size="xs">
+        {run ? "its lease: renew or revert" : "its action run"}
+      </Anchor>
+    </span>
+  );
+}
