@@ -26,7 +26,7 @@ CREATE TABLE runbook_runs (
 CREATE INDEX runbook_runs_due ON runbook_runs (next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX runbook_runs_newest ON runbook_runs (started_at, id);
 CREATE INDEX runbook_runs_incident ON runbook_runs (incident_id) WHERE incident_id <> '';
-CREATE INDEX runbook_runs_live ON runbook_runs (started_at) WHERE status IN ('running', 'waiting');
+CREATE INDEX runbook_runs_live ON runbook_runs (started_at, id) WHERE status IN ('running', 'waiting');
 CREATE INDEX runbook_runs_waits ON runbook_runs (waits_for) WHERE waits_for <> '';
 
 -- +goose Down
