@@ -25,22 +25,28 @@ type demo struct {
 	url, slack                   string
 	port, slackPort, gatewayPort string
 	gateways                     []string
-	took                         time.Duration
+	// admins and engines are the scraped addresses, host:port.
+	admins, engines []string
+	took            time.Duration
 	// admin is an API client of alice.
 	admin api
 }
 
-func startDemo(t *testing.T) *demo {
+func startDemo(t *testing.T, flags ...string) *demo {
 	t.Helper()
 	ports := freePorts(t, 8)
 	d := &demo{
 		state: t.TempDir(), port: ports[0], slackPort: ports[1], gatewayPort: ports[2],
 		url: "http://127.0.0.1:" + ports[0], slack: "http://127.0.0.1:" + ports[1],
 		gateways: []string{"http://127.0.0.1:" + ports[2], "http://127.0.0.1:" + ports[3]},
+		admins:   []string{"127.0.0.1:" + ports[4], "127.0.0.1:" + ports[5]},
+		engines:  []string{"127.0.0.1:" + ports[6], "127.0.0.1:" + ports[7]},
 	}
 	begun := time.Now()
-	d.process = start(t, nil, program("holdfast"), "demo", "--state", d.state, "--port", ports[0], "--slack-port", ports[1],
-		"--gateway-ports", ports[2]+","+ports[3], "--gateway-admin-ports", ports[4]+","+ports[5], "--engine-ports", ports[6]+","+ports[7])
+	d.process = start(t, nil, program("holdfast"), append([]string{
+		"demo", "--state", d.state, "--port", ports[0], "--slack-port", ports[1],
+		"--gateway-ports", ports[2] + "," + ports[3], "--gateway-admin-ports", ports[4] + "," + ports[5], "--engine-ports", ports[6] + "," + ports[7],
+	}, flags...)...)
 	eventually(t, "the demo's banner", func() bool {
 		require.True(t, d.running(), "it ended:\n%s", d.out)
 		return strings.Contains(d.out.String(), "Ctrl-C stops everything")
