@@ -15,6 +15,7 @@ export const keys = {
   incidents: ["incidents"],
   runs: ["runs"],
   gateways: ["gateways"],
+  revisions: ["revisions"],
   changes: ["changes"],
   freezes: ["freezes"],
   actions: ["actions"],
@@ -108,6 +109,18 @@ export const liveRunsQuery = queryOptions({
 export const gatewaysQuery = queryOptions({
   queryKey: keys.gateways,
   queryFn: ({ signal }) => read(api.GET("/api/v1/gateways", { signal })),
+  refetchInterval: pollMs,
+});
+
+/** How the policy came to be what it is, newest first, page by page. */
+export const revisionPagesQuery = infiniteQueryOptions({
+  queryKey: keys.revisions,
+  queryFn: ({ signal, pageParam }) => {
+    const query = pageParam ? { limit: 30, cursor: pageParam } : { limit: 30 };
+    return read(api.GET("/api/v1/policy/revisions", { params: { query }, signal }));
+  },
+  initialPageParam: "",
+  getNextPageParam: (page) => page.next || undefined,
   refetchInterval: pollMs,
 });
 

@@ -20,6 +20,7 @@ export type MetricSource = Schemas["MetricSource"];
 export type Plan = Schemas["Plan"];
 export type PolicyChange = Schemas["PolicyChange"];
 export type ProblemDocument = Schemas["Problem"];
+export type Revision = Schemas["Revision"];
 export type Role = Schemas["Role"];
 export type Runbook = Schemas["Runbook"];
 export type RunbookParam = Schemas["RunbookParam"];

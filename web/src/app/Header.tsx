@@ -20,6 +20,7 @@ import { useAnnounce } from "../ui/announce";
 import { Mark } from "../ui/Mark";
 import { useNow } from "../ui/useNow";
 import classes from "./Header.module.css";
+import { Nav } from "./Nav";
 
 export function Header({ me }: { me: Me }) {
   return (
@@ -28,8 +29,9 @@ export function Header({ me }: { me: Me }) {
         <Link to="/" className={classes.home} aria-label="holdfast, overview">
           <Mark />
         </Link>
-        <LiveMark />
+        <Nav />
         <div className={classes.space} />
+        <LiveMark />
         <Clocks />
         <ThemeMenu />
         <PersonMenu me={me} />

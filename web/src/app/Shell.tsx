@@ -1,6 +1,7 @@
 import { Anchor, Center, Loader, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Outlet } from "@tanstack/react-router";
+import { Outlet, useRouterState } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 import { meQuery } from "../api/queries";
 import { LiveProvider } from "../live/LiveProvider";
 import { StaleBanner } from "../live/StaleBanner";
@@ -34,13 +35,28 @@ export function Shell() {
         Skip to the content
       </Anchor>
       <Header me={me.data} />
-      <main id="main" className={classes.main} tabIndex={-1}>
-        <div className={classes.banner}>
-          <StaleBanner />
-        </div>
-        <Outlet />
-      </main>
+      <Main />
     </LiveProvider>
+  );
+}
+
+/** The page itself; it takes the focus when another one comes, so that reading goes on there. */
+function Main() {
+  const main = useRef<HTMLElement>(null);
+  const pathname = useRouterState({ select: (state) => state.location.pathname });
+  const shown = useRef(pathname);
+  useEffect(() => {
+    if (shown.current === pathname) return;
+    shown.current = pathname;
+    main.current?.focus({ preventScroll: true });
+  }, [pathname]);
+  return (
+    <main id="main" ref={main} className={classes.main} tabIndex={-1}>
+      <div className={classes.banner}>
+        <StaleBanner />
+      </div>
+      <Outlet />
+    </main>
   );
 }
 

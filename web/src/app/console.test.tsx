@@ -58,6 +58,7 @@ const incidentAnswers = {
       incident,
       alerts: [],
       runs: [],
+      runbooks: [],
       suggestions: [
         {
           action: "trip_breaker",

@@ -4,15 +4,30 @@ import {
   createRoute,
   createRouter,
   Link,
+  lazyRouteComponent,
   type RouterHistory,
 } from "@tanstack/react-router";
+import type { Severity } from "../api/types";
 import { ChangePage } from "../pages/changes/ChangePage";
 import { IncidentPage } from "../pages/incidents/IncidentPage";
+import { severityOf } from "../pages/incidents/order";
 import { LinkSlackPage } from "../pages/login/LinkSlackPage";
 import { LoginPage } from "../pages/login/LoginPage";
 import { OverviewPage } from "../pages/overview/OverviewPage";
 import { Problem } from "../ui/Problem";
 import { Shell } from "./Shell";
+
+type IncidentsSearch = { all?: true; severity?: Severity };
+
+function searchIncidents(search: Record<string, unknown>): IncidentsSearch {
+  const severity = severityOf(search.severity);
+  return { ...(search.all === true && { all: true }), ...(severity && { severity }) };
+}
+
+/** `?runbook=ID` opens the dialog that starts this runbook. */
+function searchRunbook({ runbook }: Record<string, unknown>): { runbook?: string } {
+  return typeof runbook === "string" && runbook !== "" ? { runbook } : {};
+}
 
 function searchCode(search: Record<string, unknown>): { code?: string } {
   // Codes of digits alone are read as numbers.
@@ -44,10 +59,42 @@ const app = createRoute({ getParentRoute: () => root, id: "app", component: Shel
 
 const overview = createRoute({ getParentRoute: () => app, path: "/", component: OverviewPage });
 
+const incidents = createRoute({
+  getParentRoute: () => app,
+  path: "/incidents",
+  validateSearch: searchIncidents,
+  component: lazyRouteComponent(() => import("../pages/incidents/IncidentsPage"), "IncidentsPage"),
+});
+
 const incident = createRoute({
   getParentRoute: () => app,
   path: "/incidents/$id",
+  validateSearch: searchRunbook,
   component: IncidentPage,
+});
+
+const runbooks = createRoute({
+  getParentRoute: () => app,
+  path: "/runbooks",
+  component: lazyRouteComponent(() => import("../pages/runbooks/RunbooksPage"), "RunbooksPage"),
+});
+
+const runbookRun = createRoute({
+  getParentRoute: () => app,
+  path: "/runbooks/runs/$id",
+  component: lazyRouteComponent(() => import("../pages/runbooks/RunbookRunPage"), "RunbookRunPage"),
+});
+
+const signals = createRoute({
+  getParentRoute: () => app,
+  path: "/signals",
+  component: lazyRouteComponent(() => import("../pages/signals/SignalsPage"), "SignalsPage"),
+});
+
+const gateways = createRoute({
+  getParentRoute: () => app,
+  path: "/gateways",
+  component: lazyRouteComponent(() => import("../pages/gateways/GatewaysPage"), "GatewaysPage"),
 });
 
 const change = createRoute({
@@ -56,7 +103,11 @@ const change = createRoute({
   component: ChangePage,
 });
 
-const tree = root.addChildren([login, linkSlack, app.addChildren([overview, incident, change])]);
+const tree = root.addChildren([
+  login,
+  linkSlack,
+  app.addChildren([overview, incidents, incident, change, runbooks, runbookRun, signals, gateways]),
+]);
 
 function NotFound() {
   return (

@@ -16,7 +16,8 @@ const lastRetryMs = 30_000;
  * The page's one event stream. EventSource reconnects by itself and says where
  * it stopped (Last-Event-ID); but after an answer that is no stream (a login
  * that ran out, a proxy's error page) it gives up, and this opens a new one,
- * which cannot know what it missed.
+ * which cannot know what it missed. Neither can one that was cut before its
+ * first event: there is no id yet to say where it stopped.
  *
  * @returns a function that closes it
  */
@@ -25,6 +26,7 @@ export function connect(url: string, listener: Listener): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let retryMs = firstRetryMs;
   let mayHaveMissed = false;
+  let lastId = "";
 
   function open(): void {
     source = new EventSource(url);
@@ -35,19 +37,23 @@ export function connect(url: string, listener: Listener): () => void {
       mayHaveMissed = false;
     });
     source.addEventListener("change", (event) => {
-      const changed = parseChanged((event as MessageEvent).data);
+      const { data, lastEventId } = event as MessageEvent;
+      lastId = lastEventId;
+      const changed = parseChanged(data);
       if (changed) listener.onChange(changed);
       else listener.onReset();
     });
     source.addEventListener("reset", () => listener.onReset());
     source.addEventListener("error", () => {
       listener.onError();
+      if (lastId === "") mayHaveMissed = true;
       if (source?.readyState === EventSource.CLOSED) openLater();
     });
   }
 
   function openLater(): void {
     mayHaveMissed = true;
+    lastId = "";
     source?.close();
     timer = setTimeout(open, retryMs);
     retryMs = Math.min(retryMs * 2, lastRetryMs);

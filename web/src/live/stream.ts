@@ -57,7 +57,7 @@ const topicKeys: Record<string, readonly string[]> = {
   changes: ["changes"],
   freezes: ["freezes"],
   gateways: ["gateways"],
-  policy: ["gateways", "actions"],
+  policy: ["gateways", "revisions", "actions"],
   audit: [],
 };
 

@@ -5,7 +5,7 @@ import { defaultLease, leaseChoices } from "./actions/leaseChoices";
 import { draftOf, fieldError, valuesOf } from "./actions/params";
 import { isLink } from "./changes/ChangePage";
 import { groupChanges } from "./changes/order";
-import { worstFirst } from "./incidents/IncidentsPanel";
+import { worstFirst } from "./incidents/order";
 import { changeFact, gatewayFact, incidentFact } from "./overview/facts";
 import { soonestFirst } from "./runs/LeasesPanel";
 

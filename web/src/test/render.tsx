@@ -27,6 +27,9 @@ const empty: Answers = {
   "GET /api/v1/changes": { body: { items: [] } },
   "GET /api/v1/freezes": { body: { items: [] } },
   "GET /api/v1/actions": { body: { items: [] } },
+  "GET /api/v1/signals": { body: { items: [], source: "none" } },
+  "GET /api/v1/runbooks": { body: { items: [] } },
+  "GET /api/v1/runbook-runs": { body: { items: [] } },
 };
 
 /** An event stream that a test speaks through. */

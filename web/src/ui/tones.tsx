@@ -4,7 +4,15 @@ import {
   IconExclamationCircle,
   IconInfoCircle,
 } from "@tabler/icons-react";
-import type { ActionRun, Change, Gateway, Incident, Severity, Verification } from "../api/types";
+import type {
+  ActionRun,
+  Change,
+  Gateway,
+  Incident,
+  Severity,
+  SignalHealth,
+  Verification,
+} from "../api/types";
 import { Tag, type Tone } from "./Tag";
 
 const severities: Record<Severity, { tone: Tone; Icon: typeof IconInfoCircle }> = {
@@ -92,6 +100,23 @@ const changeTones: Record<Change["status"], Tone> = {
 
 export function ChangeStatusTag({ status }: { status: Change["status"] }) {
   return <Tag tone={changeTones[status] ?? "neutral"}>{words(status)}</Tag>;
+}
+
+const healths: Record<SignalHealth, { tone: Tone; text: string }> = {
+  ok: { tone: "good", text: "healthy" },
+  warning: { tone: "warning", text: "warning" },
+  critical: { tone: "critical", text: "critical" },
+  no_data: { tone: "neutral", text: "no data" },
+};
+
+/** Health of a service or signal. No data is neither good nor bad. */
+export function HealthTag({ health }: { health: SignalHealth }) {
+  const { tone, text } = healths[health] ?? healths.no_data;
+  return <Tag tone={tone}>{text}</Tag>;
+}
+
+export function healthTone(health: SignalHealth): Tone {
+  return healths[health]?.tone ?? "neutral";
 }
 
 const breakerTones: Record<string, Tone> = {

@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { activeChangesQuery, freezesQuery } from "../../api/queries";
 import type { Change, Freeze } from "../../api/types";
 import { serverNow } from "../../format/clock";
+import { span } from "../../format/duration";
 import { plural } from "../../format/number";
 import { Empty, Loaded, Panel } from "../../ui/Panel";
 import { Tag } from "../../ui/Tag";
@@ -12,17 +13,24 @@ import { Time } from "../../ui/Time";
 import { useNow } from "../../ui/useNow";
 import classes from "./CalendarPanel.module.css";
 import { ChangeRow } from "./ChangeRow";
-import { groupChanges } from "./order";
+import { groupChanges, splitAt } from "./order";
+
+type Props = {
+  /** The change that the page is about. */
+  highlight?: string;
+  /** How far ahead to look (ms); as far as there is when left out. */
+  withinMs?: number;
+};
 
 /** What is frozen, waits for a decision, happens now and comes next. */
-export function CalendarPanel({ highlight }: { highlight?: string }) {
+export function CalendarPanel({ highlight, withinMs }: Props) {
   useNow();
   const changes = useQuery(activeChangesQuery);
   const freezes = useQuery(freezesQuery);
   const held = changes.data?.items.filter((change) => change.status === "held").length ?? 0;
   return (
     <Panel
-      title="Calendar"
+      title={withinMs ? `Changes now and in the next ${span(withinMs)}` : "Calendar"}
       hint={
         held > 0 ? (
           <Tag tone="warning">{plural(held, "change waits", "changes wait")} for a decision</Tag>
@@ -36,27 +44,41 @@ export function CalendarPanel({ highlight }: { highlight?: string }) {
       <Loaded query={changes}>
         {({ items }) => {
           const groups = groupChanges(items, serverNow());
+          const [soon, later] = splitAt(groups.upcoming, serverNow() + (withinMs ?? Infinity));
           const list = (group: Change[]) =>
             group.map((change) => (
               <ChangeRow key={change.id} change={change} highlighted={change.id === highlight} />
             ));
-          if (groups.held.length + groups.now.length + groups.upcoming.length === 0) {
+          if (groups.held.length + groups.now.length + soon.length === 0) {
             return (
-              <Empty icon={<IconCalendarCheck size={22} />} title="No change now or upcoming">
-                Pipelines claim their window with <code>changecheck --service S --env E</code>.
-              </Empty>
+              <>
+                <Empty icon={<IconCalendarCheck size={22} />} title="No change now or upcoming">
+                  Pipelines claim their window with <code>changecheck --service S --env E</code>.
+                </Empty>
+                <Later changes={later} />
+              </>
             );
           }
           return (
             <>
               <Group title="Waiting for a decision">{list(groups.held)}</Group>
               <Group title="Now">{list(groups.now)}</Group>
-              <Group title="Upcoming">{list(groups.upcoming)}</Group>
+              <Group title="Upcoming">{list(soon)}</Group>
+              <Later changes={later} />
             </>
           );
         }}
       </Loaded>
     </Panel>
+  );
+}
+
+function Later({ changes: [first, ...rest] }: { changes: Change[] }) {
+  if (!first) return null;
+  return (
+    <Text size="sm" c="var(--hf-muted)" mt={8}>
+      {plural(rest.length + 1, "change")} later, the first at <Time at={first.start} />
+    </Text>
   );
 }
 

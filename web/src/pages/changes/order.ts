@@ -16,6 +16,12 @@ export function groupChanges(changes: Change[], now: number): Grouped {
   return groups;
 }
 
+/** Changes that start before a time (ms), and those that start later. */
+export function splitAt(changes: readonly Change[], time: number): [Change[], Change[]] {
+  const before = (change: Change) => Date.parse(change.start) < time;
+  return [changes.filter(before), changes.filter((change) => !before(change))];
+}
+
 function isNow(change: Change, now: number): boolean {
   if (change.status === "running" || change.status === "overrun") return true;
   return (

@@ -4,10 +4,14 @@ import { CalendarPanel } from "../changes/CalendarPanel";
 import { GatewaysPanel } from "../gateways/GatewaysPanel";
 import { IncidentsPanel } from "../incidents/IncidentsPanel";
 import { LeasesPanel } from "../runs/LeasesPanel";
+import { HealthPanel } from "../signals/HealthPanel";
 import classes from "./OverviewPage.module.css";
+import { RunbookRunsPanel } from "./RunbookRunsPanel";
 import { Situation } from "./Situation";
 
-/** What is wrong, what holds, who enforces it, what comes: in this order also on a phone. */
+const comingMs = 4 * 60 * 60_000;
+
+/** What is wrong, how services do, what holds, who enforces it, what comes: in this order also on a phone. */
 export function OverviewPage() {
   useTitle("Overview");
   return (
@@ -17,11 +21,13 @@ export function OverviewPage() {
       <div className={classes.grid}>
         <div className={classes.column}>
           <IncidentsPanel />
+          <HealthPanel />
+          <RunbookRunsPanel />
           <LeasesPanel />
         </div>
         <div className={classes.column}>
           <GatewaysPanel />
-          <CalendarPanel />
+          <CalendarPanel withinMs={comingMs} />
         </div>
       </div>
     </>
