@@ -29,9 +29,16 @@ func newCounts(reg prometheus.Registerer) (*counts, error) {
 	return c, errors.Join(reg.Register(c.events), reg.Register(c.steps))
 }
 
-// saw counts events after their transaction was committed.
-func (c *counts) saw(runbook string, kinds ...EventKind) {
-	for _, k := range kinds {
-		c.events.WithLabelValues(runbook, string(k)).Inc()
+// saw counts a transition after it was committed.
+func (c *counts) saw(tr transition) {
+	for _, e := range tr.events {
+		c.event(tr.run.Runbook.ID, e.Kind)
 	}
+	for _, status := range tr.ended {
+		c.steps.WithLabelValues(tr.run.Runbook.ID, string(status)).Inc()
+	}
+}
+
+func (c *counts) event(runbook string, kind EventKind) {
+	c.events.WithLabelValues(runbook, string(kind)).Inc()
 }

@@ -48,8 +48,8 @@ type Engine struct {
 	specs        map[string]actions.Spec
 	log          *slog.Logger
 	counts       *counts
+	waits        waits
 	pollEvery    time.Duration
-	checkEvery   time.Duration
 	queryTimeout time.Duration
 	retryAfter   time.Duration
 
@@ -83,7 +83,7 @@ func NewEngine(o Options) (*Engine, error) {
 		store: o.Store, actions: o.Actions, metrics: o.Metrics, library: o.Library, checkQuery: o.CheckQuery,
 		specs: map[string]actions.Spec{}, log: o.Logger, counts: c,
 		pollEvery:    cmp.Or(o.PollEvery, 500*time.Millisecond),
-		checkEvery:   cmp.Or(o.CheckEvery, 2*time.Second),
+		waits:        waits{checkEvery: cmp.Or(o.CheckEvery, 2*time.Second)},
 		queryTimeout: cmp.Or(o.QueryTimeout, 3*time.Second),
 		retryAfter:   cmp.Or(o.RetryAfter, 5*time.Second),
 		kicked:       make(chan struct{}, 1),

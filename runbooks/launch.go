@@ -157,7 +157,7 @@ func (e *Engine) insert(ctx context.Context, run Run) (Run, error) {
 	case !allowed:
 		return Run{}, e.deny(ctx, run, "", run.StartedBy, forbidden(run.StartedBy, "start", run.Runbook))
 	}
-	e.counts.saw(run.Runbook.ID, EventStarted)
+	e.counts.event(run.Runbook.ID, EventStarted)
 	e.kick()
 	return run, nil
 }
@@ -209,6 +209,6 @@ func (e *Engine) deny(ctx context.Context, run Run, step string, actor actions.A
 	if err != nil {
 		return errors.Join(cause, fmt.Errorf("record the refusal: %w", err))
 	}
-	e.counts.saw(run.Runbook.ID, EventDenied)
+	e.counts.event(run.Runbook.ID, EventDenied)
 	return cause
 }

@@ -70,15 +70,17 @@ type StepState struct {
 	StartedAt time.Time `json:"started_at,omitzero"`
 	Deadline  time.Time `json:"deadline,omitzero"`
 	EndedAt   time.Time `json:"ended_at,omitzero"`
-	// ActionRun is the run that an action step started.
+	// ActionRun is the run that an action step started. A retry keeps the one of
+	// an earlier attempt while that is in force.
 	ActionRun string `json:"action_run,omitempty"`
 	// Value is the last value seen of the criterion; nil when there was no data.
 	Value *float64 `json:"value,omitempty"`
 	// Detail is one line for people: what was seen, or why it failed.
 	Detail string `json:"detail,omitempty"`
-	// Choice and By are what a person said, and who.
-	Choice string `json:"choice,omitempty"`
-	By     string `json:"by,omitempty"`
+	// Choice and By are what a person said last, and who; AnsweredAt is when.
+	Choice     string    `json:"choice,omitempty"`
+	By         string    `json:"by,omitempty"`
+	AnsweredAt time.Time `json:"answered_at,omitzero"`
 	// PressedBy is the person who let an action step run; the action is theirs.
 	PressedBy *actions.Actor `json:"pressed_by,omitempty"`
 }
