@@ -66,18 +66,27 @@ func (m *mover) nextAction(v view, waits waits) (transition, bool) {
 		m.fail(StepFailed, fmt.Sprintf("it was asked for at %s and could not be started within its own lease: too late now", clock(askedAt(*state))))
 		return m.transition, true
 	case state.ActionRun != v.action.ID || state.Deadline.IsZero():
-		_, state.Detail = progressOf(*v.action)
-		state.ActionRun = v.action.ID
-		state.Deadline, m.run.NextAt = m.now.Add(m.step().Timeout), m.now
+		state.ActionRun, state.Deadline = v.action.ID, m.now.Add(m.step().Timeout)
+		m.await(v, waits)
 		return m.transition, true
 	default:
 		return m.watch(v, waits)
 	}
 }
 
+// await shows how far the action run is. The store wakes the run when that
+// moves; looking again is for what it misses.
+func (m *mover) await(v view, waits waits) {
+	found, detail := progressOf(*v.action)
+	m.state().Detail = detail
+	m.run.NextAt = m.now
+	if found < verified {
+		m.run.NextAt = earlier(m.now.Add(waits.checkEvery), m.state().Deadline)
+	}
+}
+
 // watch waits until the action run is in force and verified, and the criterion
-// holds. A run that does not move is looked at again with every tick, which
-// writes nothing.
+// holds. A run that does not move stays due: looking again writes nothing.
 func (m *mover) watch(v view, waits waits) (transition, bool) {
 	found, detail := progressOf(*v.action)
 	over := !m.now.Before(m.state().Deadline)
@@ -99,7 +108,7 @@ func (m *mover) watch(v view, waits waits) (transition, bool) {
 	case m.state().Detail == detail:
 		return transition{}, false
 	default:
-		m.state().Detail = detail
+		m.await(v, waits)
 	}
 	return m.transition, true
 }
