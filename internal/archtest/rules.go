@@ -65,7 +65,7 @@ var layers = []layer{
 		why: "the domain packages hold rules and ports, no transport and no storage",
 		in:  domain,
 		own: append([]string{
-			"holdfast/actions/...", "holdfast/gpuguard/policy", "holdfast/gpuguard/signals", "holdfast/strict/...",
+			"holdfast/actions/...", "holdfast/runbooks", "holdfast/gpuguard/policy", "holdfast/gpuguard/signals", "holdfast/strict/...",
 		}, inModule(domain)...),
 		deny: []string{
 			"net/http/...", "database/sql/...", "gorm.io/...",

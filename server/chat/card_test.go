@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast/actions"
+	"holdfast/runbooks"
 	"holdfast/server/alert"
 	"holdfast/server/change"
 	"holdfast/server/incident"
@@ -62,6 +63,38 @@ func TestButtonsFollowTheState(t *testing.T) {
 	for _, b := range f.m.read().buttons {
 		require.False(t, b.UsedAt.IsZero() && b.RetiredAt.IsZero(), "all retired")
 	}
+}
+
+func TestRunbooksOnTheCard(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	require.Empty(t, f.card().Runbooks)
+	f.m.edit(func(st *memoryState) {
+		st.occurrences = []alert.Occurrence{
+			{Status: alert.StatusFiring, Annotations: map[string]string{"runbook": "slow-model"}},
+			{Status: alert.StatusFiring, Annotations: map[string]string{"runbook": "slow-model,a&b"}},
+			{Status: alert.StatusFiring, Annotations: map[string]string{"runbook": "one-too-many"}},
+			{Status: alert.StatusResolved, Annotations: map[string]string{"runbook": "over"}},
+		}
+	})
+	require.Equal(t, []RunbookLink{
+		{Title: "The slow-model", URL: "https://holdfast.example/incidents/inc1?runbook=slow-model"},
+		{Title: "The a&b", URL: "https://holdfast.example/incidents/inc1?runbook=a%26b"},
+	}, f.card().Runbooks, "each once, two at most, none of what is over")
+
+	run := runbooks.Run{ID: "b1", IncidentID: "inc1", Runbook: runbooks.Runbook{ID: "slow-model"}, Status: runbooks.StatusWaiting}
+	other := run
+	other.IncidentID = "inc2"
+	f.m.edit(func(st *memoryState) { st.runbookRuns = []runbooks.Run{run, other} })
+	c := f.card()
+	require.Equal(t, []RunbookRun{{Run: run, URL: "https://holdfast.example/runbooks/runs/b1"}}, c.RunbookRuns)
+	require.Equal(t, "The a&b", c.Runbooks[0].Title, "what runs is not proposed again")
+
+	run.Status = runbooks.StatusSucceeded
+	f.m.edit(func(st *memoryState) { st.runbookRuns = []runbooks.Run{run} })
+	require.Empty(t, f.card().RunbookRuns)
+	f.setStatus(incident.StatusResolved)
+	require.Empty(t, f.card().Runbooks, "nothing is proposed once it is over")
 }
 
 func TestButtonKeepsItsFiguresWhileTheProposalMoves(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast/actions"
+	"holdfast/runbooks"
 	"holdfast/server/change"
 	"holdfast/server/incident"
 )
@@ -130,11 +131,27 @@ type IncidentCard struct {
 	Pending []Click
 	// Buttons are at most four, by state.
 	Buttons []Button
+	// RunbookRuns are the live runbook runs, newest first.
+	RunbookRuns []RunbookRun
+	// Runbooks are proposed for the incident and do not run.
+	Runbooks []RunbookLink
 	// RunButtons are revert and renew of the live runs, at most five.
 	RunButtons []Button
 	// URL leads to the incident in the console.
 	URL string
 	Now time.Time
+}
+
+// RunbookRun is a live run of a runbook; URL leads to it in the console.
+type RunbookRun struct {
+	Run runbooks.Run
+	URL string
+}
+
+// RunbookLink leads to a runbook with what the alerts fill in, in the console.
+type RunbookLink struct {
+	Title string
+	URL   string
 }
 
 // ChangeCard is the content of the card of a held change.

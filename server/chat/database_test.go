@@ -13,6 +13,7 @@ import (
 	"holdfast/actions/actionstest"
 	"holdfast/actions/builtin"
 	"holdfast/gpuguard/policy"
+	"holdfast/runbooks"
 	"holdfast/server/alert"
 	"holdfast/server/change"
 	"holdfast/server/chat"
@@ -31,6 +32,10 @@ type server struct {
 	chat   *chat.Service
 }
 
+type noRunbooks struct{}
+
+func (noRunbooks) Suggest(_, _ map[string]string) []runbooks.Suggestion { return nil }
+
 func newServer(t *testing.T, db *storetest.DB) *server {
 	t.Helper()
 	s := &server{t: t, db: db}
@@ -43,7 +48,7 @@ func newServer(t *testing.T, db *storetest.DB) *server {
 	require.NoError(t, err)
 	calendar := change.New(change.Options{Store: db.Changes(), Catalogue: change.Catalogue{}, People: identity.New(identity.Options{Store: db.Identity()})})
 	s.chat, err = chat.New(chat.Options{
-		Store: db.Chat(), Runner: s.engine, Changes: calendar, Incidents: incident.New(incident.Options{Store: db.Incidents()}), PublicURL: "https://holdfast.example",
+		Store: db.Chat(), Runner: s.engine, Runbooks: noRunbooks{}, Changes: calendar, Incidents: incident.New(incident.Options{Store: db.Incidents()}), PublicURL: "https://holdfast.example",
 	})
 	require.NoError(t, err)
 	return s

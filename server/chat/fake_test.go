@@ -18,6 +18,7 @@ import (
 	"holdfast/actions/actionstest"
 	"holdfast/actions/builtin"
 	"holdfast/internal/testenv"
+	"holdfast/runbooks"
 	"holdfast/server/alert"
 	"holdfast/server/audit"
 	"holdfast/server/change"
@@ -43,6 +44,7 @@ type memoryState struct {
 	links       []identity.Link
 	incidents   map[string]incident.Incident
 	occurrences []alert.Occurrence
+	runbookRuns []runbooks.Run
 	changes     map[string]change.Change
 	buttons     map[string]Button
 	clicks      map[string]Click
@@ -242,6 +244,16 @@ func (t *memoryTx) IncidentRuns(id string) ([]actions.Run, error) {
 	return slices.DeleteFunc(all, func(r actions.Run) bool { return r.IncidentID != id }), err
 }
 
+func (t *memoryTx) RunbookRuns(f runbooks.Filter) ([]runbooks.Run, error) {
+	var out []runbooks.Run
+	for _, r := range t.s.runbookRuns {
+		if r.IncidentID == f.IncidentID && r.Live() {
+			out = append(out, r)
+		}
+	}
+	return out[:min(f.Limit, len(out))], nil
+}
+
 func (t *memoryTx) Run(id string) (actions.Run, error) {
 	return t.m.engine.Find(context.Background(), id)
 }
@@ -279,6 +291,19 @@ func (c *calendar) Reject(ctx context.Context, id string) (change.Change, error)
 
 func (c *calendar) Acknowledge(ctx context.Context, id string) error {
 	return c.note(ctx, "acknowledge "+id)
+}
+
+// shelf proposes the runbooks that an alert names.
+type shelf struct{}
+
+func (shelf) Suggest(_, annotations map[string]string) []runbooks.Suggestion {
+	var out []runbooks.Suggestion
+	for id := range strings.SplitSeq(annotations["runbook"], ",") {
+		if id != "" {
+			out = append(out, runbooks.Suggestion{Runbook: id, Title: "The " + id})
+		}
+	}
+	return out
 }
 
 // fixture is a chat service over memory and a real engine over its own memory.
@@ -334,7 +359,7 @@ func (f *fixture) restart() {
 	engine, err := actions.NewEngine(actions.Options{Store: f.runs, Registry: registry})
 	require.NoError(f.t, err)
 	f.m.engine = engine
-	f.s, err = New(Options{Store: f.m, Runner: engine, Changes: f.calls, Incidents: f.calls, PublicURL: "https://holdfast.example/"})
+	f.s, err = New(Options{Store: f.m, Runner: engine, Runbooks: shelf{}, Changes: f.calls, Incidents: f.calls, PublicURL: "https://holdfast.example/"})
 	require.NoError(f.t, err)
 }
 

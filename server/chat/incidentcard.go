@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"holdfast/actions"
+	"holdfast/runbooks"
 	"holdfast/server/alert"
 	"holdfast/server/incident"
 )
@@ -25,6 +27,10 @@ const (
 	shownActions = 2
 	// maxRunButtons bounds revert and renew buttons.
 	maxRunButtons = 5
+	// shownRunbooks is how many proposed runbooks are linked, maxRunbookRuns how
+	// many live ones are looked at.
+	shownRunbooks  = 2
+	maxRunbookRuns = 10
 	// endedShown is how long an ended run stays on the card.
 	endedShown = time.Hour
 )
@@ -78,6 +84,14 @@ func (s *Service) incidentCard(tx Tx, incidentID string, proposals []Suggestion)
 		return IncidentCard{}, err
 	}
 	card.Runs = shownRuns(runs, tx.Now())
+	live, err := tx.RunbookRuns(runbooks.Filter{IncidentID: incidentID, Live: true, Limit: maxRunbookRuns})
+	if err != nil {
+		return IncidentCard{}, err
+	}
+	for _, r := range live {
+		card.RunbookRuns = append(card.RunbookRuns, RunbookRun{Run: r, URL: s.publicURL + "/runbooks/runs/" + r.ID})
+	}
+	card.Runbooks = s.proposedRunbooks(card, occurrences)
 	if card.Pending, err = tx.PendingClicks(subject); err != nil {
 		return IncidentCard{}, err
 	}
@@ -90,6 +104,32 @@ func (s *Service) incidentCard(tx Tx, incidentID string, proposals []Suggestion)
 	}
 	card.RunButtons, err = s.runButtons(tx, in, runs, pressed)
 	return card, err
+}
+
+// proposedRunbooks are those that the firing alerts of an open incident name and
+// that do not run for it already.
+func (s *Service) proposedRunbooks(card IncidentCard, occurrences []alert.Occurrence) []RunbookLink {
+	if card.Incident.Status == incident.StatusResolved {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, r := range card.RunbookRuns {
+		known[r.Run.Runbook.ID] = true
+	}
+	var links []RunbookLink
+	for _, o := range occurrences {
+		if o.Status != alert.StatusFiring {
+			continue
+		}
+		for _, p := range s.runbooks.Suggest(o.Labels, o.Annotations) {
+			if known[p.Runbook] || len(links) == shownRunbooks {
+				continue
+			}
+			known[p.Runbook] = true
+			links = append(links, RunbookLink{Title: p.Title, URL: card.URL + "?" + url.Values{"runbook": {p.Runbook}}.Encode()})
+		}
+	}
+	return links
 }
 
 // wanted are the buttons of an incident by its state, at most four: Acknowledge

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"holdfast/actions"
+	"holdfast/runbooks"
 	"holdfast/server/alert"
 	"holdfast/server/change"
 	"holdfast/server/identity"
@@ -47,6 +48,7 @@ type Tx interface {
 
 	IncidentRuns(incidentID string) ([]actions.Run, error)
 	Run(id string) (actions.Run, error)
+	RunbookRuns(f runbooks.Filter) ([]runbooks.Run, error)
 	Change(id string) (change.Change, error)
 }
 
@@ -62,6 +64,11 @@ type Runner interface {
 
 // Suggestion is an action proposed for an incident.
 type Suggestion = actions.Suggestion
+
+// Runbooks is what cards ask of the runbook engine.
+type Runbooks interface {
+	Suggest(labels, annotations map[string]string) []runbooks.Suggestion
+}
 
 // Changes is what clicks call of the calendar.
 type Changes interface {

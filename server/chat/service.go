@@ -29,9 +29,10 @@ const (
 
 // Options configure a Service. Zero durations take the default named with them.
 type Options struct {
-	// Store, Runner, Changes and Incidents are required.
+	// Store, Runner, Runbooks, Changes and Incidents are required.
 	Store     Store
 	Runner    Runner
+	Runbooks  Runbooks
 	Changes   Changes
 	Incidents Incidents
 	// PublicURL is the console's address, without a slash at its end.
@@ -54,6 +55,7 @@ type Options struct {
 type Service struct {
 	store       Store
 	runner      Runner
+	runbooks    Runbooks
 	changes     Changes
 	incidents   Incidents
 	publicURL   string
@@ -71,8 +73,8 @@ type Service struct {
 // New makes a Service; Start makes it do what clicks ask. It fails when a
 // required part is missing or the metrics cannot be registered.
 func New(o Options) (*Service, error) {
-	if o.Store == nil || o.Runner == nil || o.Changes == nil || o.Incidents == nil {
-		return nil, errors.New("chat: Options need a Store, a Runner, Changes and Incidents")
+	if o.Store == nil || o.Runner == nil || o.Runbooks == nil || o.Changes == nil || o.Incidents == nil {
+		return nil, errors.New("chat: Options need a Store, a Runner, Runbooks, Changes and Incidents")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -87,7 +89,7 @@ func New(o Options) (*Service, error) {
 		}
 	}
 	return &Service{
-		store: o.Store, runner: o.Runner, changes: o.Changes, incidents: o.Incidents,
+		store: o.Store, runner: o.Runner, runbooks: o.Runbooks, changes: o.Changes, incidents: o.Incidents,
 		publicURL: strings.TrimRight(o.PublicURL, "/"), log: o.Logger, clicks: clicks,
 		pollEvery:   cmp.Or(o.PollEvery, time.Second),
 		clickLease:  cmp.Or(o.ClickLease, 10*time.Second),

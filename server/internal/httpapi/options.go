@@ -115,7 +115,7 @@ type Options struct {
 
 func (o *Options) validate() error {
 	if o.Identity == nil || o.Incidents == nil || o.Alerts == nil || o.Changes == nil || o.Actions == nil ||
-		o.Fleet == nil || o.Audit == nil || o.Events == nil || o.Ready == nil || o.Unavailable == nil || o.PublicURL == nil {
+		o.Runbooks == nil || o.Fleet == nil || o.Audit == nil || o.Events == nil || o.Ready == nil || o.Unavailable == nil || o.PublicURL == nil {
 		return errors.New("httpapi: a required option is missing")
 	}
 	if o.Logger == nil {

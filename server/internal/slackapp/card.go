@@ -9,6 +9,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"holdfast/actions"
+	"holdfast/runbooks"
 	"holdfast/server/change"
 	"holdfast/server/chat"
 	"holdfast/server/incident"
@@ -26,14 +27,16 @@ type message struct {
 // Limits of a card. Slack takes 50 blocks and, all texts together, about 13,200
 // characters (slackapi/bolt-js#2509); these keep below both at their worst.
 const (
-	maxSummary  = 1500
-	maxAlerts   = 1800
-	maxRuns     = 5
-	maxRunTitle = 120
-	maxRunState = 250
-	maxLinks    = 1500
-	maxPlace    = 200
-	maxPending  = 5
+	maxSummary = 1500
+	maxAlerts  = 1800
+	maxRuns    = 5
+	// maxRunbookRuns is how many live runbooks are shown.
+	maxRunbookRuns = 2
+	maxRunTitle    = 120
+	maxRunState    = 250
+	maxLinks       = 1500
+	maxPlace       = 200
+	maxPending     = 5
 )
 
 var severityMark = map[incident.Severity]string{
@@ -61,6 +64,7 @@ func drawIncident(c chat.IncidentCard) message {
 		blocks = append(blocks, slack.NewSectionBlock(plain(alertLines(c), maxAlerts+60), nil, nil))
 	}
 	blocks = append(blocks, runBlocks(c)...)
+	blocks = append(blocks, runbookBlocks(c)...)
 	if len(c.Pending) > 0 {
 		blocks = append(blocks, slack.NewContextBlock("", plain(pendingLines(c.Pending), maxText)))
 	}
@@ -89,6 +93,60 @@ func runBlocks(c chat.IncidentCard) []slack.Block {
 		blocks = append(blocks, slack.NewContextBlock("", plain(fmt.Sprintf("and %d more actions", more), maxText)))
 	}
 	return blocks
+}
+
+// runbookBlocks show where each live runbook stands and what it asks, literally,
+// and lead to those that would fit.
+func runbookBlocks(c chat.IncidentCard) []slack.Block {
+	var blocks []slack.Block
+	for _, r := range c.RunbookRuns[:min(maxRunbookRuns, len(c.RunbookRuns))] {
+		blocks = append(blocks,
+			slack.NewSectionBlock(plain(runbookStep(r.Run), maxText), nil, nil),
+			slack.NewContextBlock("", mrkdwn(joinClip([]string{runbookState(r.Run), link(r.URL, "Open the runbook")}, " · ", maxLinks), maxLinks)))
+	}
+	if more := len(c.RunbookRuns) - maxRunbookRuns; more > 0 {
+		blocks = append(blocks, slack.NewContextBlock("", plain(fmt.Sprintf("and %d more runbooks", more), maxText)))
+	}
+	if len(c.Runbooks) == 0 {
+		return blocks
+	}
+	parts := []string{"📘 *Runbook for this*"}
+	for _, b := range c.Runbooks {
+		parts = append(parts, link(b.URL, clip(oneLine(b.Title), maxRunTitle)))
+	}
+	return append(blocks, slack.NewContextBlock("", mrkdwn(joinClip(parts, " · ", maxLinks), maxLinks)))
+}
+
+// runbookStep names the step in progress and what it asks or has seen last. It
+// may hold foreign words and is shown literally.
+func runbookStep(r runbooks.Run) string {
+	line := "📘 " + clip(oneLine(r.Runbook.Title), maxRunTitle)
+	if r.Current >= len(r.Steps) || r.Current >= len(r.Runbook.Steps) {
+		return line
+	}
+	step, state := r.Filled(r.Current), r.Steps[r.Current]
+	line += fmt.Sprintf(" – step %d of %d: %s", r.Current+1, len(r.Steps), clip(oneLine(step.Title), maxRunTitle))
+	said := state.Detail
+	if state.Status == runbooks.StepAsking {
+		said = step.Question
+		if said == "" {
+			said = step.Command
+		}
+	}
+	return line + prefixed("\n", clip(oneLine(said), maxRunState))
+}
+
+// runbookState says what is awaited; our own words only.
+func runbookState(r runbooks.Run) string {
+	if r.Status != runbooks.StatusWaiting || r.Current >= len(r.Steps) {
+		return "*running*"
+	}
+	switch r.Steps[r.Current].Status {
+	case runbooks.StepFailed, runbooks.StepInconclusive:
+		return "*" + string(r.Steps[r.Current].Status) + "*: somebody must say whether to retry, skip or stop"
+	default:
+		return "*waits for an answer*"
+	}
 }
 
 func pendingLines(pending []chat.Click) string {

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast/actions"
+	"holdfast/runbooks"
 	"holdfast/server/change"
 	"holdfast/server/chat"
 	"holdfast/server/incident"
@@ -100,10 +101,54 @@ func incidentCards() map[string]chat.IncidentCard {
 	resolved.Incident.Status, resolved.Incident.ResolvedAt = incident.StatusResolved, noon
 	resolved.Incident.Firing, resolved.Incident.Resolved, resolved.Buttons = 0, 2, nil
 	cards["resolved"] = resolved
+	suggested := openCard()
+	suggested.Runbooks = []chat.RunbookLink{
+		{Title: "Slow model <service>", URL: "https://holdfast.example/incidents/1?runbook=slow-model"},
+		{Title: "Bad deploy", URL: "https://holdfast.example/incidents/1?runbook=bad-deploy"},
+	}
+	cards["runbook_suggested"] = suggested
+	for name, state := range map[string]runbooks.StepState{
+		"asks":     {Status: runbooks.StepAsking, Attempt: 1},
+		"running":  {Status: runbooks.StepRunning, Attempt: 1, Detail: "23 % (want < 5 %)"},
+		"failed":   {Status: runbooks.StepFailed, Attempt: 2, Detail: "23 % (want < 5 %)"},
+		"decision": {Status: runbooks.StepAsking, Attempt: 1},
+	} {
+		cards["runbook_"+name] = withRunbook(name, state)
+	}
 	truncated := openCard()
 	truncated.Incident.Truncated = 40
 	cards["truncated"] = truncated
 	return cards
+}
+
+// runbookRun stands at the second of three steps.
+func runbookRun(kind runbooks.StepKind, state runbooks.StepState) runbooks.Run {
+	step := runbooks.Step{ID: "trip", Title: "Trip the breaker of ${dependency}", Kind: kind, Command: "trip_breaker dependency=${dependency}"}
+	if kind == runbooks.StepDecision {
+		step.Title, step.Question = "Where is it?", "Which part of *${dependency}* is slow, <engine> or gateway?"
+	}
+	status := runbooks.StatusWaiting
+	if state.Status == runbooks.StepRunning {
+		status = runbooks.StatusRunning
+	}
+	return runbooks.Run{
+		ID: "b1", Runbook: runbooks.Runbook{
+			ID: "slow-model", Title: "Slow model",
+			Params: []runbooks.Param{{Name: "dependency", Kind: "dependency"}}, Steps: []runbooks.Step{{ID: "look"}, step, {ID: "after"}},
+		},
+		Params: map[string]string{"dependency": "llm"}, Status: status, Current: 1,
+		Steps: []runbooks.StepState{{Status: runbooks.StepPassed}, state, {Status: runbooks.StepPending}},
+	}
+}
+
+func withRunbook(name string, state runbooks.StepState) chat.IncidentCard {
+	kind := runbooks.StepAction
+	if name == "decision" {
+		kind = runbooks.StepDecision
+	}
+	c := openCard()
+	c.RunbookRuns = []chat.RunbookRun{{Run: runbookRun(kind, state), URL: "https://holdfast.example/runbooks/runs/b1"}}
+	return c
 }
 
 func changeCards() map[string]chat.ChangeCard {
@@ -244,6 +289,12 @@ func TestTheLargestCardIsAccepted(t *testing.T) {
 			}
 			c.Pending = append(c.Pending, chat.Click{PersonName: huge, ReceivedAt: noon})
 		}
+		for range 5 {
+			r := runbookRun(runbooks.StepDecision, runbooks.StepState{Status: runbooks.StepFailed, Detail: huge})
+			r.Runbook.Title, r.Runbook.Steps[1].Title, r.Runbook.Steps[1].Question = huge, huge, huge
+			c.RunbookRuns = append(c.RunbookRuns, chat.RunbookRun{Run: r, URL: "https://holdfast.example/runbooks/runs/" + strings.Repeat("x", 100)})
+			c.Runbooks = append(c.Runbooks, chat.RunbookLink{Title: huge, URL: "https://holdfast.example/incidents/1?runbook=" + strings.Repeat("x", 64)})
+		}
 		for i := range c.Buttons {
 			c.Buttons[i].Label, c.Buttons[i].Confirm = huge, huge
 		}
@@ -305,6 +356,14 @@ func anyCard(t *rapid.T) chat.IncidentCard {
 		if i < 5 { // chat makes no more
 			c.RunButtons = append(c.RunButtons, chat.Button{ID: fmt.Sprint("RUN", i), Subject: "run:" + r.ID, Label: label})
 		}
+	}
+	state := rapid.SampledFrom([]runbooks.StepStatus{runbooks.StepPending, runbooks.StepAsking, runbooks.StepRunning, runbooks.StepFailed, runbooks.StepInconclusive})
+	for range rapid.IntRange(0, 4).Draw(t, "runbook runs") {
+		r := runbookRun(rapid.SampledFrom([]runbooks.StepKind{runbooks.StepAction, runbooks.StepDecision}).Draw(t, "step kind"),
+			runbooks.StepState{Status: state.Draw(t, "step status"), Detail: detail})
+		r.Runbook.Title, r.Params["dependency"], r.Current = detail, detail, rapid.IntRange(0, 3).Draw(t, "current")
+		c.RunbookRuns = append(c.RunbookRuns, chat.RunbookRun{Run: r, URL: "https://holdfast.example/runbooks/runs/b1"})
+		c.Runbooks = append(c.Runbooks, chat.RunbookLink{Title: detail, URL: "https://holdfast.example/incidents/1?runbook=" + label})
 	}
 	for range rapid.IntRange(0, 10).Draw(t, "pending") {
 		c.Pending = append(c.Pending, chat.Click{PersonName: detail, ReceivedAt: noon})

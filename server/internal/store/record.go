@@ -59,7 +59,7 @@ func (tx *Tx) RecordRunbookEvent(e runbooks.Event) error {
 		return err
 	}
 	if e.Run.ID != "" {
-		tx.Touch("runbook_runs", e.Run.ID)
+		tx.Touch("runbook-runs", e.Run.ID)
 	}
 	if e.Run.IncidentID == "" {
 		return nil

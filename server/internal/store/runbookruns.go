@@ -69,7 +69,7 @@ func (tx *Tx) InsertRunbookRun(r *runbooks.Run) error {
 		return err
 	}
 	*r = row.run()
-	tx.Touch("runbook_runs", r.ID)
+	tx.Touch("runbook-runs", r.ID)
 	tx.wake(wakeRunbooks)
 	return nil
 }
@@ -100,7 +100,7 @@ func (tx *Tx) SaveRunbookRun(r *runbooks.Run) error {
 		return err
 	}
 	r.Version = row.Version
-	tx.Touch("runbook_runs", r.ID)
+	tx.Touch("runbook-runs", r.ID)
 	if !r.NextAt.IsZero() && !r.NextAt.After(tx.now) {
 		tx.wake(wakeRunbooks)
 	}
@@ -130,12 +130,12 @@ func (tx *Tx) RunbookRuns(f runbooks.Filter) ([]runbooks.Run, error) {
 	return many(tx, "list runbook runs", query, runbookRunRow.run)
 }
 
-// actionMoved makes the runbook runs that wait for an action run due, so that
-// they see its new state at once. The version stays: nothing was decided.
+// actionMoved makes the runbook runs that wait for an action run due and wakes
+// their engine, so that they see its new state at once. The version stays:
+// nothing was decided.
 func (tx *Tx) actionMoved(actionRunID string) error {
-	now := at(tx.now)
 	n, err := tx.affected("wake what waits for an action run",
-		"UPDATE runbook_runs SET next_at = ? WHERE waits_for = ? AND waits_for <> '' AND next_at > ?", now, actionRunID, now)
+		"UPDATE runbook_runs SET next_at = ? WHERE waits_for = ? AND waits_for <> '' AND next_at IS NOT NULL", at(tx.now), actionRunID)
 	if n > 0 {
 		tx.wake(wakeRunbooks)
 	}

@@ -210,11 +210,11 @@ func TestRunbookRunsAreFoundByIndex(t *testing.T) {
 	t.Parallel()
 	db := storetest.Open(t, storetest.SQLite)
 	for query, index := range map[string]string{
-		"SELECT * FROM runbook_runs WHERE next_at <= 5 ORDER BY next_at, id":                                  "runbook_runs_due",
-		"SELECT * FROM runbook_runs WHERE status IN ('running', 'waiting') ORDER BY started_at DESC, id DESC": "runbook_runs_live",
-		"SELECT * FROM runbook_runs WHERE incident_id = 'i1' AND incident_id <> '' ORDER BY started_at DESC":  "runbook_runs_incident",
-		"UPDATE runbook_runs SET next_at = 5 WHERE waits_for = 'a1' AND waits_for <> '' AND next_at > 5":      "runbook_runs_waits",
-		"SELECT * FROM runbook_runs WHERE started_at < 5 ORDER BY started_at DESC, id DESC LIMIT 10":          "runbook_runs_newest",
+		"SELECT * FROM runbook_runs WHERE next_at <= 5 ORDER BY next_at, id":                                     "runbook_runs_due",
+		"SELECT * FROM runbook_runs WHERE status IN ('running', 'waiting') ORDER BY started_at DESC, id DESC":    "runbook_runs_live",
+		"SELECT * FROM runbook_runs WHERE incident_id = 'i1' AND incident_id <> '' ORDER BY started_at DESC":     "runbook_runs_incident",
+		"UPDATE runbook_runs SET next_at = 5 WHERE waits_for = 'a1' AND waits_for <> '' AND next_at IS NOT NULL": "runbook_runs_waits",
+		"SELECT * FROM runbook_runs WHERE started_at < 5 ORDER BY started_at DESC, id DESC LIMIT 10":             "runbook_runs_newest",
 	} {
 		require.Contains(t, queryPlan(t, rawDB(t, db), query), index, query)
 	}
@@ -288,10 +288,15 @@ func TestAnActionRunThatMovesMakesItsRunbookRunDue(t *testing.T) {
 		inTx(t, db, func(tx *store.Tx) { require.NoError(t, tx.SaveRun(&action)) })
 		require.True(t, woken(wake))
 		require.Equal(t, []string{"r1"}, due(), "the run whose step in progress it is, and no other")
-		waiting.NextAt = t0
+		inTx(t, db, func(tx *store.Tx) { require.NoError(t, tx.SaveRun(&action)) })
+		require.True(t, woken(wake), "a run that is due already is looked at again")
 		inTx(t, db, func(tx *store.Tx) {
+			waiting.NextAt = time.Time{}
 			require.NoError(t, tx.SaveRunbookRun(&waiting), "nothing was decided: the version is the same")
+			require.NoError(t, tx.SaveRun(&action))
 		})
+		require.False(t, woken(wake))
+		require.Empty(t, due(), "what waits for a person is left to them")
 	})
 }
 
@@ -320,7 +325,7 @@ func TestRecordRunbookEventLandsEverywhere(t *testing.T) {
 			require.Equal(t, "system", entries[0].Actor)
 			require.Equal(t, "Step 1 of 3 passed", entries[0].Text)
 		})
-		require.Equal(t, []string{"runbook_runs r1", "incidents i1"}, drain(events), "once for each, however often it was touched")
+		require.Equal(t, []string{"runbook-runs r1", "incidents i1"}, drain(events), "once for each, however often it was touched")
 
 		decisions, err := db.AuditEntries(t.Context(), 0, 10)
 		require.NoError(t, err)
