@@ -10,6 +10,8 @@ export default defineConfig({
     // Data URLs in style sheets would need an exception in the content policy.
     assetsInlineLimit: 0,
     sourcemap: false,
+    // What scripts/check-size.mjs reads and removes.
+    manifest: true,
     // dist/.gitkeep is committed: Go embeds the folder before the first build.
     emptyOutDir: false,
   },

@@ -1,46 +1,58 @@
-// Fails the build when the first load would fetch more JavaScript than agreed.
+// Fails the build when the first load would fetch more JavaScript than agreed:
+// the entry with everything that it imports statically. Pages and charts that are
+// loaded on demand are listed, not counted.
 // Also removes bundles of earlier builds, which Go would embed as well.
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
 const limit = 300 * 1024;
-const folder = new URL("../dist/assets/", import.meta.url);
-const index = readFileSync(new URL("../dist/index.html", import.meta.url), "utf8");
+const dist = new URL("../dist/", import.meta.url);
+const folder = new URL("assets/", dist);
+const manifestFile = new URL(".vite/manifest.json", dist);
+const manifest = JSON.parse(readFileSync(manifestFile, "utf8"));
+// The manifest is for this check alone; nothing of it is served.
+rmSync(new URL(".vite", dist), { recursive: true });
 
-const files = readdirSync(folder);
-const texts = new Map(
-  files
-    .filter((f) => /\.(js|css)$/.test(f))
-    .map((f) => [f, readFileSync(new URL(f, folder), "utf8")]),
-);
+const chunks = Object.values(manifest);
+const entry = chunks.find((chunk) => chunk.isEntry);
+if (!entry) throw new Error("the manifest names no entry");
 
-/** Everything that index.html leads to, directly or through another file. */
-function reachable() {
-  const seen = new Set();
-  const queue = [index];
-  while (queue.length > 0) {
-    const text = queue.pop();
-    for (const file of files) {
-      if (!seen.has(file) && text.includes(file)) {
-        seen.add(file);
-        queue.push(texts.get(file) ?? "");
-      }
-    }
-  }
+/** A chunk with everything that its static imports bring along. */
+function withImports(chunk, seen = new Set()) {
+  if (seen.has(chunk)) return seen;
+  seen.add(chunk);
+  for (const key of chunk.imports ?? []) withImports(manifest[key], seen);
   return seen;
 }
 
-const live = reachable();
-for (const file of files) {
-  if (!live.has(file)) rmSync(new URL(file, folder));
+const files = (set) => [...set].flatMap((chunk) => [chunk.file, ...(chunk.css ?? [])]);
+const live = new Set(
+  chunks.flatMap((chunk) => [chunk.file, ...(chunk.css ?? []), ...(chunk.assets ?? [])]),
+);
+for (const file of readdirSync(folder)) {
+  if (!live.has(`assets/${file}`)) rmSync(new URL(file, folder));
 }
 
-let size = 0;
-for (const file of live) {
-  if (file.endsWith(".js")) size += gzipSync(texts.get(file)).length;
-}
-const report = `console: ${(size / 1024).toFixed(1)} KiB of compressed JavaScript, ${limit / 1024} allowed`;
-if (size > limit) {
+const size = (file) => gzipSync(readFileSync(new URL(file, dist))).length;
+const scripts = (list) => list.filter((file) => file.endsWith(".js"));
+const total = (list) => list.reduce((sum, file) => sum + size(file), 0);
+const kib = (bytes) => `${(bytes / 1024).toFixed(1)} KiB`;
+
+const first = new Set(scripts(files(withImports(entry))));
+const lazy = chunks
+  .filter((chunk) => chunk.isDynamicEntry)
+  .map((chunk) => ({
+    name: chunk.name,
+    bytes: total(scripts(files(withImports(chunk))).filter((file) => !first.has(file))),
+  }))
+  .sort((a, b) => b.bytes - a.bytes);
+
+const bytes = total([...first]);
+const report = [
+  `console: ${kib(bytes)} of compressed JavaScript on first load, ${limit / 1024} KiB allowed`,
+  ...lazy.map((one) => `  on demand: ${kib(one.bytes)} ${one.name}`),
+].join("\n");
+if (bytes > limit) {
   process.stderr.write(`${report}\n`);
   process.exit(1);
 }

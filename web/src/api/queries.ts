@@ -1,4 +1,5 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { serverNow } from "../format/clock";
 import { api, read } from "./client";
 import { ProblemError, statusOf } from "./problem";
 import type { Me } from "./types";
@@ -183,25 +184,44 @@ export const signalsQuery = queryOptions({
   refetchInterval: signalsPollMs,
 });
 
-/** The golden signals of one service in one environment, for the charts of an incident. */
-export const serviceSignalsQuery = (service: string, environment: string) =>
+/** The golden signals of one service, in one environment or in each, for the charts of an incident. */
+export const serviceSignalsQuery = (service: string, environment: string | undefined) =>
   queryOptions({
     queryKey: [...keys.signals, service, environment],
-    queryFn: ({ signal }) =>
-      read(api.GET("/api/v1/signals", { params: { query: { service, environment } }, signal })),
+    queryFn: ({ signal }) => {
+      const query = environment ? { service, environment } : { service };
+      return read(api.GET("/api/v1/signals", { params: { query }, signal }));
+    },
     refetchInterval: 6 * signalsPollMs,
   });
 
-/** PromQL over a time range; times are RFC 3339, step is a duration ("15s"). */
-export const rangeQuery = (range: { query: string; start: string; end: string; step: string }) =>
+export type RangeAsked = {
+  query: string;
+  /** RFC 3339. */
+  start: string;
+  /** RFC 3339; left out, the range reaches to now and is read again and again. */
+  end?: string;
+  stepMs: number;
+};
+
+/** PromQL over a time range. */
+export const rangeQuery = (asked: RangeAsked) =>
   queryOptions({
-    queryKey: [...keys.ranges, range],
-    queryFn: ({ signal }) =>
-      read(api.GET("/api/v1/query_range", { params: { query: range }, signal })),
-    // The range moves along with the time; the curve of before stays until the new one is there.
+    queryKey: [...keys.ranges, asked],
+    queryFn: ({ signal }) => {
+      const { query, start, stepMs } = asked;
+      // Times that the grid of the chart has; the newest one is not older than a step.
+      const end = asked.end ?? new Date(Math.floor(serverNow() / stepMs) * stepMs).toISOString();
+      return read(
+        api.GET("/api/v1/query_range", {
+          params: { query: { query, start, end, step: `${stepMs / 1000}s` } },
+          signal,
+        }),
+      );
+    },
+    refetchInterval: asked.end ? false : Math.max(pollMs, asked.stepMs),
+    // Another width is another step; the curve of before stays until the new one is there.
     placeholderData: keepPreviousData,
-    staleTime: pollMs,
-    gcTime: 60_000,
     retry: retryUnlessRefused,
   });
 

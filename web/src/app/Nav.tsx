@@ -1,6 +1,7 @@
 import {
   IconActivityHeartbeat,
   IconBook2,
+  IconCalendarEvent,
   IconFlame,
   IconLayoutDashboard,
   IconRouter,
@@ -14,6 +15,7 @@ import classes from "./Nav.module.css";
 const places = [
   { to: "/", label: "Overview", Icon: IconLayoutDashboard },
   { to: "/incidents", label: "Incidents", Icon: IconFlame },
+  { to: "/calendar", label: "Calendar", Icon: IconCalendarEvent },
   { to: "/runbooks", label: "Runbooks", Icon: IconBook2 },
   { to: "/signals", label: "Signals", Icon: IconActivityHeartbeat },
   { to: "/gateways", label: "Gateways", Icon: IconRouter },

@@ -8,6 +8,7 @@ import {
   type RouterHistory,
 } from "@tanstack/react-router";
 import type { Severity } from "../api/types";
+import { calendarSearch } from "../pages/calendar/search";
 import { ChangePage } from "../pages/changes/ChangePage";
 import { IncidentPage } from "../pages/incidents/IncidentPage";
 import { severityOf } from "../pages/incidents/order";
@@ -73,6 +74,13 @@ const incident = createRoute({
   component: IncidentPage,
 });
 
+const calendar = createRoute({
+  getParentRoute: () => app,
+  path: "/calendar",
+  validateSearch: calendarSearch,
+  component: lazyRouteComponent(() => import("../pages/calendar/CalendarPage"), "CalendarPage"),
+});
+
 const runbooks = createRoute({
   getParentRoute: () => app,
   path: "/runbooks",
@@ -106,7 +114,17 @@ const change = createRoute({
 const tree = root.addChildren([
   login,
   linkSlack,
-  app.addChildren([overview, incidents, incident, change, runbooks, runbookRun, signals, gateways]),
+  app.addChildren([
+    overview,
+    incidents,
+    incident,
+    change,
+    calendar,
+    runbooks,
+    runbookRun,
+    signals,
+    gateways,
+  ]),
 ]);
 
 function NotFound() {

@@ -1,10 +1,10 @@
 import { Anchor, Button, Text, Title } from "@mantine/core";
 import { IconBolt, IconExternalLink } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
-import { useState } from "react";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
 import { incidentQuery } from "../../api/queries";
-import type { ActionRun, IncidentDetail, Suggestion } from "../../api/types";
+import type { ActionRun, IncidentDetail, RunbookSuggestion, Suggestion } from "../../api/types";
 import { plural } from "../../format/number";
 import { Empty, Loaded, Panel } from "../../ui/Panel";
 import { Ago, Time } from "../../ui/Time";
@@ -17,7 +17,13 @@ import { RunRow } from "../runs/RunRow";
 import { AlertList } from "./AlertList";
 import { IncidentButtons } from "./IncidentButtons";
 import classes from "./IncidentPage.module.css";
+import { RunbooksPanel } from "./RunbooksPanel";
+import { SignalsPanel } from "./SignalsPanel";
 import { Timeline } from "./Timeline";
+
+const StartRunbookDialog = lazy(async () => ({
+  default: (await import("../runbooks/StartRunbookDialog")).StartRunbookDialog,
+}));
 
 /** One incident: what is wrong, what can be done, what was done, what happened. */
 export function IncidentPage() {
@@ -26,8 +32,18 @@ export function IncidentPage() {
   // Dialogs live here, outside of what a refresh draws anew.
   const [wanted, setWanted] = useState<Wanted>();
   const [reverting, setReverting] = useState<ActionRun>();
+  const [choosing, setChoosing] = useState(false);
+  const { runbook } = useSearch({ from: "/app/incidents/$id" });
+  const navigate = useNavigate();
+  const show = (search: { runbook?: string }) =>
+    void navigate({ to: "/incidents/$id", params: { id }, search, replace: true });
   const incident = detail.data?.incident;
   useTitle(incident ? `#${incident.number} ${incident.title}` : "Incident");
+
+  function start(suggestion: RunbookSuggestion | undefined): void {
+    if (suggestion) show({ runbook: suggestion.runbook });
+    else setChoosing(true);
+  }
 
   return (
     <div className={classes.page}>
@@ -44,7 +60,9 @@ export function IncidentPage() {
                   detail={data}
                   onWant={(suggestion) => setWanted({ suggestion, incident: id })}
                 />
+                <RunbooksPanel detail={data} onStart={start} />
                 <Runs runs={data.runs} onRevert={setReverting} />
+                <SignalsPanel detail={data} />
                 <Panel
                   title="Alerts"
                   hint={`${data.incident.firing} firing, ${data.incident.resolved} resolved`}
@@ -59,6 +77,20 @@ export function IncidentPage() {
       </Loaded>
       <ActionDialog wanted={wanted} onClose={() => setWanted(undefined)} />
       <RevertDialog run={reverting} onClose={() => setReverting(undefined)} />
+      {(runbook || choosing) && detail.data && (
+        <Suspense>
+          <StartRunbookDialog
+            key={runbook ?? ""}
+            runbook={runbook}
+            params={detail.data.runbooks.find((one) => one.runbook === runbook)?.params}
+            incident={id}
+            onClose={() => {
+              setChoosing(false);
+              if (runbook) show({});
+            }}
+          />
+        </Suspense>
+      )}
     </div>
   );
 }
