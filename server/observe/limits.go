@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -59,4 +60,9 @@ func (r Range) Points() int64 {
 func answerable(t time.Time) bool {
 	year := t.UTC().Year()
 	return year >= firstYear && year <= lastYear
+}
+
+// CompareTargets orders targets by job and address, for slices.SortFunc.
+func CompareTargets(a, b Target) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.URL, b.URL))
 }
