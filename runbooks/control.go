@@ -261,7 +261,7 @@ func (e *Engine) control(ctx context.Context, runID, step string, actor actions.
 		case errors.Is(err, ErrStale):
 			continue
 		case errors.Is(err, ErrForbidden):
-			return Run{}, e.deny(ctx, run, step, actor, forbidden(actor, verb, run.Runbook))
+			return Run{}, e.deny(ctx, run, clip(step, 80), actor, forbidden(actor, verb, run.Runbook))
 		case errors.Is(err, ErrWrongState):
 			return run, fmt.Errorf("%s runbook run %s: %w", verb, runID, err)
 		case err != nil:

@@ -20,7 +20,7 @@ const Role = "responder"
 // Bounds of a StartRequest's key, in bytes.
 const (
 	minKey = 8
-	maxKey = 200
+	maxKey = 300
 )
 
 // StartRequest asks for a run.
@@ -31,7 +31,7 @@ type StartRequest struct {
 	// IncidentID may be empty.
 	IncidentID string
 	Actor      actions.Actor
-	// Key makes the request idempotent; required, 8–200 bytes.
+	// Key makes the request idempotent; required, 8–300 bytes.
 	Key string
 }
 

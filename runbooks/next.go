@@ -66,6 +66,9 @@ func next(run Run, v view, now time.Time, waits waits) (transition, bool) {
 	}
 }
 
+// maxEvent bounds the text of an event, in characters.
+const maxEvent = 1500
+
 // mover builds a transition.
 type mover struct {
 	transition
@@ -87,7 +90,7 @@ func (m *mover) say(kind EventKind, thread bool, format string, args ...any) {
 	i := m.run.Current
 	m.events = append(m.events, Event{
 		Kind: kind, Actor: m.actor, Step: m.step().ID, Thread: thread,
-		Text: fmt.Sprintf("%s, step %d/%d, %s: %s", m.run.Runbook.Title, i+1, len(m.run.Steps), m.run.Filled(i).Title, fmt.Sprintf(format, args...)),
+		Text: clip(fmt.Sprintf("%s, step %d/%d, %s: %s", m.run.Runbook.Title, i+1, len(m.run.Steps), m.run.Filled(i).Title, fmt.Sprintf(format, args...)), maxEvent),
 	})
 }
 
@@ -120,7 +123,9 @@ func (m *mover) begin() {
 		state.Status, state.Deadline = StepRunning, m.now.Add(step.Wait)
 		m.run.NextAt = state.Deadline
 	case StepNote:
-		m.pass(m.run.Filled(m.run.Current).Text)
+		m.end(StepPassed, "")
+		m.say(EventStep, true, "%s", m.run.Filled(m.run.Current).Text)
+		m.goOn(m.run.Current + 1)
 	}
 }
 
@@ -142,12 +147,14 @@ func (m *mover) nextRunning(v view, waits waits) (transition, bool) {
 		}
 		m.pass(fmt.Sprintf("waited %s", m.step().Wait))
 		return m.transition, true
-	default:
+	case StepCheck:
 		if v.judged == nil {
 			return transition{}, false
 		}
 		m.judge(*v.judged, waits)
 		return m.transition, true
+	default:
+		return transition{}, false // decisions ask, and notes are over at once
 	}
 }
 
@@ -253,7 +260,7 @@ func (m *mover) over(status Status, by string) {
 func (m *mover) tell(kind EventKind, format string, args ...any) {
 	m.events = append(m.events, Event{
 		Kind: kind, Actor: m.actor, Thread: true,
-		Text: fmt.Sprintf("%s: %s", m.run.Runbook.Title, fmt.Sprintf(format, args...)),
+		Text: clip(fmt.Sprintf("%s: %s", m.run.Runbook.Title, fmt.Sprintf(format, args...)), maxEvent),
 	})
 }
 

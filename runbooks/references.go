@@ -77,6 +77,9 @@ func (v *validator) template(t template) bool {
 func (v *validator) query(path, text string) {
 	b := Runbook{}
 	for _, p := range v.book.Params {
+		if !slices.Contains(kinds, p.Kind) {
+			return // it is told where it stands, and what it may fill in is not known
+		}
 		b.Params = append(b.Params, Param(p))
 	}
 	if _, err := fillQuery(text, b.kindsOf(), b.samples()); err != nil {

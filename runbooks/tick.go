@@ -166,10 +166,12 @@ func (e *Engine) actionOf(ctx context.Context, run Run, now time.Time) (found *a
 	key := actionKey(run)
 	if state.ActionRun != "" {
 		a, err := e.actions.Find(ctx, state.ActionRun)
-		if err != nil {
+		switch past, _ := progressOf(a); {
+		case errors.Is(err, actions.ErrNotFound):
+			return nil, err, nil
+		case err != nil:
 			return nil, nil, fmt.Errorf("find action run: %w", err)
-		}
-		if past, _ := progressOf(a); a.Key == key || past != gone {
+		case a.Key == key || past != gone:
 			return &a, nil, nil
 		}
 		// It belongs to an earlier attempt, and is over.

@@ -151,7 +151,7 @@ func (v *validator) oneOf(path, value string, known []string) {
 	case slices.Contains(known, value):
 	case value == "":
 		v.errs.Addf(path, "is missing: want one of %s", strings.Join(known, ", "))
-	case near != "":
+	case near != "" && len(value) > 2:
 		v.errs.Addf(path, "is %q: did you mean %q?", clip(value, 40), near)
 	default:
 		v.errs.Addf(path, "is %q: want one of %s", clip(value, 40), strings.Join(known, ", "))

@@ -87,7 +87,7 @@ func ofKind(kind, value string) (canonical, problem string) {
 
 func named(form *regexp.Regexp, kind, value string) (canonical, problem string) {
 	if !form.MatchString(value) {
-		return "", fmt.Sprintf("is %q, which cannot be the name of a %s", clip(value, 80), kind)
+		return "", fmt.Sprintf("is %q: no %s can be named so", clip(value, 80), kind)
 	}
 	return value, ""
 }
