@@ -78,6 +78,11 @@ var expected = map[string]expectation{
 	"listActions": {role: viewer}, "planAction": {role: viewer}, "runAction": {role: responder},
 	"listRuns": {role: viewer}, "getRun": {role: viewer}, "revertRun": {role: responder}, "renewRun": {role: responder},
 
+	"queryMetrics": {role: viewer}, "queryMetricsRange": {role: viewer}, "listSignals": {role: viewer}, "listRules": {role: viewer}, "listTargets": {role: viewer},
+
+	"listRunbooks": {role: viewer}, "getRunbook": {role: viewer}, "listRunbookRuns": {role: viewer}, "getRunbookRun": {role: viewer},
+	"startRunbook": {role: responder}, "answerRunbook": {role: responder}, "cancelRunbook": {role: responder},
+
 	"getPolicy": {role: viewer}, "putPolicy": {role: admin}, "listRevisions": {role: viewer}, "confirmLineage": {role: admin},
 	"streamPolicy": {tokens: "gateway"}, "ackPolicy": {tokens: "gateway"}, "listGateways": {role: viewer},
 
@@ -162,7 +167,7 @@ func (o operation) probe(c caller) servertest.Request {
 		r.Body = `{}`
 	}
 	switch o.id {
-	case "runAction":
+	case "runAction", "startRunbook":
 		r.Header.Set("Idempotency-Key", "matrix-of-roles")
 	case "putPolicy":
 		r.Header.Set("If-Match", `"0"`)

@@ -89,7 +89,7 @@ func wrong(p *openapi3.Schema) string {
 // state is all that a refused request must leave as it was.
 func state(s *servertest.System) map[string]string {
 	all := map[string]string{}
-	for _, path := range []string{"/api/v1/changes", "/api/v1/freezes", "/api/v1/alerts", "/api/v1/incidents", "/api/v1/action-runs", "/api/v1/people", "/api/v1/policy/revisions", "/api/v1/gateways"} {
+	for _, path := range []string{"/api/v1/changes", "/api/v1/freezes", "/api/v1/alerts", "/api/v1/incidents", "/api/v1/action-runs", "/api/v1/runbook-runs", "/api/v1/people", "/api/v1/policy/revisions", "/api/v1/gateways"} {
 		var raw json.RawMessage
 		s.Get(path, &raw)
 		all[path] = string(raw)
