@@ -1,4 +1,5 @@
-import "@mantine/core/styles.css";
+// In a layer: the console's own styles win, in whatever order chunks bring them.
+import "@mantine/core/styles.layer.css";
 import "./app/tokens.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

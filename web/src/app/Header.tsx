@@ -7,20 +7,18 @@ import {
   IconSun,
   IconUser,
 } from "@tabler/icons-react";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { api } from "../api/client";
-import { meQuery } from "../api/queries";
 import type { Me } from "../api/types";
 import { clockOffset } from "../format/clock";
 import { span } from "../format/duration";
 import { localClock, utcClock } from "../format/time";
 import { useStream } from "../live/LiveProvider";
-import { useAnnounce } from "../ui/announce";
 import { Mark } from "../ui/Mark";
 import { useNow } from "../ui/useNow";
 import classes from "./Header.module.css";
 import { Nav } from "./Nav";
+import { PaletteButton } from "./palette/PaletteButton";
+import { useLogOut } from "./palette/useLogOut";
 
 export function Header({ me }: { me: Me }) {
   return (
@@ -32,6 +30,7 @@ export function Header({ me }: { me: Me }) {
         <Nav />
         <div className={classes.space} />
         <LiveMark />
+        <PaletteButton />
         <Clocks />
         <ThemeMenu />
         <PersonMenu me={me} />
@@ -104,16 +103,7 @@ function ThemeMenu() {
 }
 
 function PersonMenu({ me }: { me: Me }) {
-  const queries = useQueryClient();
-  const announce = useAnnounce();
-  const logOut = useMutation({
-    mutationFn: () => api.DELETE("/api/v1/session"),
-    onSuccess: () => {
-      queries.clear();
-      queries.setQueryData(meQuery.queryKey, null);
-    },
-    onError: () => announce("Logging out failed; you are still logged in"),
-  });
+  const logOut = useLogOut();
   return (
     <Menu position="bottom-end" width={240}>
       <Menu.Target>
@@ -139,10 +129,7 @@ function PersonMenu({ me }: { me: Me }) {
             : "No Slack user yet: press a button in Slack, and it shows a link"}
         </Menu.Label>
         <Menu.Divider />
-        <Menu.Item
-          leftSection={<IconLogout size={16} aria-hidden />}
-          onClick={() => logOut.mutate()}
-        >
+        <Menu.Item leftSection={<IconLogout size={16} aria-hidden />} onClick={logOut}>
           Log out
         </Menu.Item>
       </Menu.Dropdown>

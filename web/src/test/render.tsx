@@ -45,9 +45,9 @@ export class FakeEventSource extends EventTarget {
     FakeEventSource.all.push(this);
   }
 
-  say(type: string, data?: unknown): void {
+  say(type: string, data?: unknown, lastEventId = ""): void {
     const text = data === undefined ? "" : JSON.stringify(data);
-    this.dispatchEvent(new MessageEvent(type, { data: text }));
+    this.dispatchEvent(new MessageEvent(type, { data: text, lastEventId }));
   }
 
   close(): void {
