@@ -4,7 +4,7 @@ import { scope } from "../changes/CalendarPanel";
 import { nameOf, type Span } from "../changes/guard";
 import classes from "./Agenda.module.css";
 import { NoChange } from "./DayList";
-import { localMinuteOf, utcMinute } from "./day";
+import { localMinuteOf, minuteOn, utcMinute } from "./day";
 import { agendaOf, type Entry } from "./entries";
 import type { FreezeBar, Lane } from "./lanes";
 
@@ -23,14 +23,15 @@ export function Agenda({ lanes, freezes, day, now, onSelect }: Props) {
     <ol className={classes.list} data-testid="agenda">
       {agendaOf(lanes, freezes, day, now).map((entry) => (
         <li key={entry.key} className={classes.entry} data-kind={entry.kind}>
-          <EntryView entry={entry} onSelect={onSelect} />
+          <EntryView entry={entry} day={day} onSelect={onSelect} />
         </li>
       ))}
     </ol>
   );
 }
 
-function EntryView({ entry, onSelect }: { entry: Entry; onSelect: (id: string) => void }) {
+function EntryView(props: { entry: Entry; day: Span; onSelect: (id: string) => void }) {
+  const { entry, day, onSelect } = props;
   if (entry.kind === "now") {
     return <span className={classes.now}>now, {localMinuteOf(new Date(entry.at))}</span>;
   }
@@ -38,7 +39,7 @@ function EntryView({ entry, onSelect }: { entry: Entry; onSelect: (id: string) =
   const times = (
     <span className={classes.times}>
       <b>
-        {localMinuteOf(start)} – {entry.open ? "until lifted" : localMinuteOf(end)}
+        {minuteOn(day, entry.at)} – {entry.open ? "until lifted" : minuteOn(day, entry.end)}
       </b>
       <span>
         {utcMinute(start)}
@@ -77,8 +78,7 @@ function EntryView({ entry, onSelect }: { entry: Entry; onSelect: (id: string) =
         </span>
         {guard && (
           <span className={classes.muted}>
-            keeps others away {localMinuteOf(new Date(guard.start))} –{" "}
-            {localMinuteOf(new Date(guard.end))}
+            keeps others away {minuteOn(day, guard.start)} – {minuteOn(day, guard.end)}
           </span>
         )}
       </span>

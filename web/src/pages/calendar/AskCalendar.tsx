@@ -88,6 +88,7 @@ export function AskCalendar({ catalogue, service, environment }: Props) {
               type="datetime-local"
               label="Start (local time)"
               description="Now when left empty"
+              inputWrapperOrder={["label", "input", "description"]}
               value={asked.start}
               onChange={(event) => set({ start: event.currentTarget.value })}
             />

@@ -1,13 +1,13 @@
+import { VisuallyHidden } from "@mantine/core";
 import { IconSnowflake } from "@tabler/icons-react";
 import { type KeyboardEvent, useRef } from "react";
 import type { Change } from "../../api/types";
-import { localTime, utcTime } from "../../format/time";
 import { ChangeStatusTag, words } from "../../ui/tones";
 import { scope } from "../changes/CalendarPanel";
 import { nameOf, type Span } from "../changes/guard";
 import { NoChange } from "./DayList";
 import classes from "./DayView.module.css";
-import { localMinuteOf, ticksOf, utcMinute } from "./day";
+import { localMinuteOf, minuteOn, ticksOf, utcMinute } from "./day";
 import { type Block, type FreezeBar, type Lane, share } from "./lanes";
 import { toneOf } from "./toneOf";
 
@@ -41,7 +41,13 @@ export function DayView({ lanes, freezes, day, now, selected, onSelect }: Props)
           <Grid day={day} now={now} />
           {freezes.length > 0 && <FreezeLane freezes={freezes} />}
           {lanes.map((lane) => (
-            <LaneView key={lane.key} lane={lane} selected={selected} onSelect={onSelect} />
+            <LaneView
+              key={lane.key}
+              lane={lane}
+              day={day}
+              selected={selected}
+              onSelect={onSelect}
+            />
           ))}
         </div>
       </div>
@@ -127,10 +133,11 @@ function FreezeLane({ freezes }: { freezes: FreezeBar[] }) {
 
 function LaneView(props: {
   lane: Lane;
+  day: Span;
   selected: string | undefined;
   onSelect: (id: string) => void;
 }) {
-  const { lane, selected, onSelect } = props;
+  const { lane, day, selected, onSelect } = props;
   const name = `${lane.service || "everything"} in ${lane.environment || "every environment"}`;
   return (
     <section className={classes.lane} aria-label={name} data-testid="lane">
@@ -151,6 +158,7 @@ function LaneView(props: {
             key={block.change.id}
             block={block}
             lane={lane.key}
+            day={day}
             selected={block.change.id === selected}
             onSelect={onSelect}
           />
@@ -163,11 +171,13 @@ function LaneView(props: {
 function BlockButton(props: {
   block: Block;
   lane: string;
+  day: Span;
   selected: boolean;
   onSelect: (id: string) => void;
 }) {
-  const { block, lane, selected, onSelect } = props;
-  const { change, room } = block;
+  const { block, lane, day, selected, onSelect } = props;
+  const { change, room, guarded, window } = block;
+  const shown = window.end > 0 && window.start < 1;
   const inside = (span: Span) => {
     const place = share(span, room);
     return { left: percent(place.start), width: percent(place.end - place.start) };
@@ -182,10 +192,9 @@ function BlockButton(props: {
         top: `calc(${block.row} * var(--row))`,
       }}
       onClick={() => onSelect(change.id)}
-      aria-label={spoken(change)}
       aria-haspopup="dialog"
       aria-expanded={selected}
-      title={spoken(change)}
+      title={`${nameOf(change)}: ${spoken(change, day)}`}
       data-lane={lane}
       data-at={block.window.start}
       data-status={change.status}
@@ -197,28 +206,30 @@ function BlockButton(props: {
         data-side={block.text}
         style={
           block.text === "right"
-            ? { left: inside(block.window).left }
-            : { right: percent(1 - share(block.window, room).end) }
+            ? { left: inside(window).left }
+            : { right: percent(1 - share(window, room).end) }
         }
       >
+        {!shown && (
+          <span className={classes.elsewhere}>{minuteOn(day, Date.parse(change.start))}</span>
+        )}
         <b>{words(change.kind)}</b>
         <ChangeStatusTag status={change.status} />
         <span className={classes.who}>{change.requester}</span>
       </span>
-      {block.guard.end - block.guard.start > block.window.end - block.window.start && (
-        <span className={classes.guard} style={inside(block.guard)} />
-      )}
-      <span className={classes.window} style={inside(block.window)} />
+      <VisuallyHidden>{spoken(change, day)}</VisuallyHidden>
+      {guarded && <span className={classes.guard} style={inside(block.guard)} />}
+      {shown && <span className={classes.window} style={inside(window)} />}
     </button>
   );
 }
 
-/** Everything the block shows, for those who hear it, and the times in UTC. */
-function spoken(change: Change): string {
-  const [start, end] = [new Date(change.start), new Date(change.end)];
-  const here = `${localTime(start, start).slice(0, 5)} to ${localTime(end, end).slice(0, 5)}`;
-  const utc = `${utcTime(start).slice(0, 16)} to ${utcMinute(end)} UTC`;
-  return `${nameOf(change)} in ${change.environment}, ${words(change.status)}, ${here} local (${utc}), ${change.requester || "a pipeline"}`;
+/** What the place on the axis says, for those who hear it, and the times in UTC. */
+function spoken(change: Change, day: Span): string {
+  const [start, end] = [Date.parse(change.start), Date.parse(change.end)];
+  const here = `${minuteOn(day, start)} to ${minuteOn(day, end)}`;
+  const utc = `${utcMinute(new Date(start))} to ${utcMinute(new Date(end))} UTC`;
+  return `${change.service} in ${change.environment}, ${here} local, ${utc}`;
 }
 
 function Legend() {

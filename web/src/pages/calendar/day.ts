@@ -68,3 +68,18 @@ export function localMinuteOf(date: Date): string {
 function clock(hours: number, minutes: number): string {
   return `${String(hours).padStart(2, "0")}:${String(minutes).padStart(2, "0")}`;
 }
+
+/** "14:30", with the day before it where that is another one than the day that is shown. */
+export function minuteOn(day: Span, at: number): string {
+  const date = new Date(at);
+  const inside = day.start <= at && at <= day.end;
+  return inside
+    ? localMinuteOf(date)
+    : `${short.format(date).replace(",", "")} ${localMinuteOf(date)}`;
+}
+
+const short = new Intl.DateTimeFormat("en-GB", {
+  weekday: "short",
+  day: "numeric",
+  month: "short",
+});

@@ -11,18 +11,15 @@ export type Entry =
       change: Change;
       end: number;
       open: false;
-      /** The guarded window in ms; undefined where it keeps nobody away. */
+      /** When it keeps others away, in ms; undefined where it keeps nobody away. */
       guard: Span | undefined;
     });
 
 /** Changes, freezes and the present time of a day in their order. */
 export function agendaOf(lanes: Lane[], freezes: FreezeBar[], day: Span, now: number): Entry[] {
   const entries: Entry[] = [];
-  const length = day.end - day.start;
-  const back = (part: number) => day.start + part * length;
   for (const lane of lanes) {
-    for (const { change, window, guard } of lane.blocks) {
-      const guarded = guard.end - guard.start > window.end - window.start;
+    for (const { change, guarded } of lane.blocks) {
       entries.push({
         kind: "change",
         key: change.id,
@@ -30,7 +27,7 @@ export function agendaOf(lanes: Lane[], freezes: FreezeBar[], day: Span, now: nu
         end: Date.parse(change.end),
         open: false,
         change,
-        guard: guarded ? { start: back(guard.start), end: back(guard.end) } : undefined,
+        guard: guarded,
       });
     }
   }

@@ -1,10 +1,12 @@
 import type { Change, Freeze } from "../../api/types";
 import { bandOf, type Catalogue, holds, type Span, windowOf } from "../changes/guard";
 
-/** A change on the time axis; places are shares 0-1 of the day. */
+/** A change on the time axis; places are shares 0-1 of the day, cut at its ends. */
 export type Block = {
   change: Change;
   row: number;
+  /** When it keeps others away, in ms; undefined where it keeps nobody away. */
+  guarded: Span | undefined;
   window: Span;
   /** The window with its guard band; the window itself where it keeps none. */
   guard: Span;
@@ -75,7 +77,7 @@ function blockOf(change: Change, catalogue: Catalogue, day: Span, now: number): 
     text === "right"
       ? { start: guard.start, end: Math.max(guard.end, window.start + textShare) }
       : { start: Math.min(guard.start, Math.max(0, window.end - textShare)), end: guard.end };
-  return { change, row: 0, window, guard, room, text };
+  return { change, row: 0, guarded: band > 0 ? guarded : undefined, window, guard, room, text };
 }
 
 /** A span as shares of the day, cut at its ends. */

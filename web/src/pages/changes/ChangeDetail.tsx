@@ -16,8 +16,7 @@ export function ChangeDetail({ change }: { change: Change }) {
         <Fact name="Window">
           <Window change={change} />
           <Text size="xs" c="var(--hf-muted)">
-            {utcTime(new Date(change.start)).slice(0, 16)} –{" "}
-            {utcTime(new Date(change.end)).slice(11)}
+            {utcWindow(change)}
           </Text>
         </Fact>
         <Fact name="Environment">{change.environment}</Fact>
@@ -58,6 +57,14 @@ export function ChangeDetail({ change }: { change: Change }) {
       )}
     </>
   );
+}
+
+/** "2026-11-30 14:00 – 14:30 UTC". */
+function utcWindow({ start, end }: Pick<Change, "start" | "end">): string {
+  const from = utcTime(new Date(start)).slice(0, 16);
+  const until = utcTime(new Date(end)).slice(0, 16);
+  const sameDay = from.slice(0, 10) === until.slice(0, 10);
+  return `${from} – ${sameDay ? until.slice(11) : until} UTC`;
 }
 
 function Fact({ name, children }: { name: string; children: ReactNode }) {

@@ -14,7 +14,11 @@ import { PlanDialog } from "./PlanDialog";
 import type { StepState } from "./types";
 import { type Given, useAnswer } from "./useAnswer";
 
-type Props = { run: RunbookRun; state: StepState; onRefused: (given: Given) => void };
+type Props = {
+  run: RunbookRun;
+  state: StepState;
+  onRefused: (given: Given, error: unknown) => void;
+};
 
 /** The buttons of a step that asks. Actions show their plan, and what ends the run is asked once more. */
 export function AnswerButtons({ run, state, onRefused }: Props) {
@@ -40,7 +44,7 @@ export function AnswerButtons({ run, state, onRefused }: Props) {
       onError: (error) => {
         if (statusOf(error) !== 409) return;
         setAsked(undefined);
-        onRefused(given);
+        onRefused(given, error);
       },
     });
   }

@@ -1,8 +1,9 @@
-import { Alert, Anchor, Button, Text, Title, VisuallyHidden } from "@mantine/core";
+import { Alert, Anchor, Text, Title, VisuallyHidden } from "@mantine/core";
 import { IconInfoCircle } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
+import { problemOf } from "../../api/problem";
 import { incidentQuery, runbookRunQuery } from "../../api/queries";
 import type { RunbookRun } from "../../api/types";
 import { whyNot } from "../../identity/roles";
@@ -16,6 +17,7 @@ import { CancelDialog } from "./CancelDialog";
 import { PhaseBar } from "./PhaseBar";
 import { byPhase, isLiveRun, phaseTexts, sayStep } from "./progress";
 import classes from "./RunbookRunPage.module.css";
+import { RunLeases } from "./RunLeases";
 import { RunSummary } from "./RunSummary";
 import { StepCard } from "./StepCard";
 import { RunbookStatusTag } from "./statusTags";
@@ -31,11 +33,12 @@ export function RunbookRunPage() {
   const [notice, setNotice] = useState<string>();
   useTitle(run.data ? run.data.title : "Runbook run");
 
-  async function refused(given: Given): Promise<void> {
+  async function refused(given: Given, error: unknown): Promise<void> {
     const fresh = await queries
       .fetchQuery({ ...runbookRunQuery(id), staleTime: 0 })
       .catch(() => undefined);
-    if (fresh) setNotice(answeredMeanwhile(fresh, given.step, given.attempt));
+    const told = fresh && answeredMeanwhile(fresh, given.step, given.attempt);
+    setNotice(told ?? problemOf(error).detail ?? problemOf(error).title);
   }
 
   return (
@@ -67,6 +70,7 @@ export function RunbookRunPage() {
             )}
             <PhaseBar phases={byPhase(data)} />
             {!isLiveRun(data) && <RunSummary run={data} />}
+            <RunLeases run={data} />
             {byPhase(data).map(({ phase, steps }) => (
               <section key={phase} aria-label={phaseTexts[phase].name} className={classes.phase}>
                 <Title order={2} size="h5">
@@ -108,6 +112,7 @@ function Header({ run, onCancel }: { run: RunbookRun; onCancel: () => void }) {
         <div className={classes.tags}>
           <RunbookStatusTag status={run.status} />
           {run.incident && <IncidentLink id={run.incident} />}
+          <CalendarLink environment={run.params.environment} />
         </div>
         <Title order={1} size="h3">
           {run.title}
@@ -141,17 +146,24 @@ function Header({ run, onCancel }: { run: RunbookRun; onCancel: () => void }) {
   );
 }
 
+/** Whoever looks for the change that did it looks there first. */
+function CalendarLink({ environment }: { environment: string | undefined }) {
+  return (
+    <Anchor
+      component={Link}
+      to={environment ? `/calendar?environment=${encodeURIComponent(environment)}` : "/calendar"}
+      size="sm"
+    >
+      Calendar{environment && ` of ${environment}`}
+    </Anchor>
+  );
+}
+
 function IncidentLink({ id }: { id: string }) {
   const incident = useQuery(incidentQuery(id)).data?.incident;
   return (
-    <Button
-      component={Link}
-      to="/incidents/$id"
-      params={{ id } as never}
-      variant="subtle"
-      size="compact-sm"
-    >
+    <Anchor component={Link} to={`/incidents/${id}`} size="sm">
       {incident ? `Incident #${incident.number}: ${incident.title}` : "Its incident"}
-    </Button>
+    </Anchor>
   );
 }

@@ -1,19 +1,18 @@
-import { Anchor, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { liveRunsQuery } from "../../api/queries";
 import type { RunbookRun } from "../../api/types";
 import { serverNow } from "../../format/clock";
-import { span } from "../../format/duration";
+import { parseDuration, span } from "../../format/duration";
 import { Countdown } from "../../ui/Countdown";
 import { Time } from "../../ui/Time";
-import { RunStatusTag } from "../../ui/tones";
+import { RunStatusTag, VerificationTag, words } from "../../ui/tones";
 import { AnswerButtons } from "./AnswerButtons";
 import { answerLabel } from "./answers";
 import { KindTag } from "./ComingSteps";
 import { CriterionView } from "./CriterionView";
 import { isLiveRun, tookMs } from "./progress";
+import { actionRunQuery } from "./queries";
 import classes from "./StepCard.module.css";
 import { StepStatusTag } from "./statusTags";
 import type { StepState } from "./types";
@@ -23,7 +22,7 @@ type Props = {
   run: RunbookRun;
   number: number;
   state: StepState;
-  onRefused: (given: Given) => void;
+  onRefused: (given: Given, error: unknown) => void;
 };
 
 /** One step: its text, what it showed, and, when it asks, its buttons. The current one is open. */
@@ -101,7 +100,7 @@ function Outcome({ state, current }: { state: StepState; current: boolean }) {
           {[
             state.attempt > 1 ? `attempt ${state.attempt}` : "",
             took !== undefined ? `took ${span(took)}` : "",
-            !state.started_at && step.timeout ? `at most ${step.timeout}` : "",
+            !state.started_at && step.timeout ? `at most ${length(step.timeout)}` : "",
             !state.started_at ? onFailure[step.on_failure] : "",
           ]
             .filter(Boolean)
@@ -130,26 +129,34 @@ function Outcome({ state, current }: { state: StepState; current: boolean }) {
   );
 }
 
+/** "3 min" of "3m0s". */
+function length(text: string): string {
+  const ms = parseDuration(text);
+  return ms === undefined ? text : span(ms);
+}
+
 const onFailure: Record<StepState["step"]["on_failure"], string> = {
   ask: "on failure a person is asked",
   stop: "on failure the run ends",
   continue: "on failure it goes on",
 };
 
-/** The lease that an action step holds; it is renewed and reverted where leases are. */
+/** What became of the action that a step started. */
 function StartedRun({ id }: { id: string }) {
-  const run = useQuery(liveRunsQuery).data?.items.find((item) => item.id === id);
+  const run = useQuery(actionRunQuery(id)).data;
+  if (!run) return null;
   return (
-    <span className={classes.started}>
-      {run ? (
-        <>
-          <RunStatusTag status={run.status} />
-          {run.expires_at && <Countdown from={run.accepted_at} until={run.expires_at} />}
-        </>
-      ) : null}
-      <Anchor component={Link} to="/" hash={`run-${id}`} size="xs">
-        {run ? "its lease: renew or revert" : "its action run"}
-      </Anchor>
+    <span className={classes.started} data-testid="started-run">
+      <Text size="xs" component="span" c="var(--hf-muted)">
+        action
+      </Text>
+      <RunStatusTag status={run.status} />
+      {run.status === "active" && <VerificationTag verification={run.verification} />}
+      {run.ended_at && run.end_reason && (
+        <Text size="xs" component="span" c="var(--hf-muted)">
+          {words(run.end_reason)} <Time at={run.ended_at} />
+        </Text>
+      )}
     </span>
   );
 }

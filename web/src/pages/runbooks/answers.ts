@@ -108,7 +108,7 @@ export function answeredMeanwhile(
 ): string | undefined {
   const state = run.steps.find((one) => one.step.id === step);
   if (!state) return undefined;
-  if (state.status === "asking" && state.attempt === attempt) return undefined;
+  if (state.answers.length > 0 && state.attempt === attempt) return undefined;
   const who = state.by || "Somebody";
   if (state.choice) return `${who} answered “${answerLabel(state, state.choice)}” first.`;
   if (run.status === "cancelled") return `${run.ended_by ?? "Somebody"} cancelled the run first.`;

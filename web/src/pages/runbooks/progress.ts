@@ -24,7 +24,9 @@ export function isLiveRun(run: Pick<RunbookRun, "status">): boolean {
   return run.status === "running" || run.status === "waiting";
 }
 
-export function isOver({ status }: StepState): boolean {
+/** Whether a step has ended; one that failed and asks what to do has not. */
+export function isOver({ status, answers }: StepState): boolean {
+  if (answers.length > 0) return false;
   return status !== "pending" && status !== "asking" && status !== "running";
 }
 
@@ -63,7 +65,7 @@ export function sayStep(run: RunbookRun): string {
   if (state.status === "asking") {
     return `${place}: ${state.step.kind === "decision" ? "a decision is needed" : "it asks what to do"}.`;
   }
-  return `${place}: ${state.status}.`;
+  return `${place}: ${state.status}${state.answers.length > 0 ? ", it asks what to do" : ""}.`;
 }
 
 const endWords: Partial<Record<RunbookRun["status"], string>> = {

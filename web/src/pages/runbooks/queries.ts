@@ -9,6 +9,16 @@ export const runbookRunsQuery = queryOptions({
   refetchInterval: pollMs,
 });
 
+/** One action run, for the steps that started it. */
+export const actionRunQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...keys.runs, id],
+    queryFn: ({ signal }) =>
+      read(api.GET("/api/v1/action-runs/{id}", { params: { path: { id } }, signal })),
+    refetchInterval: pollMs,
+    retry: retryUnlessRefused,
+  });
+
 /** How far back the small chart of a criterion looks. */
 export const seenMs = 10 * 60_000;
 
