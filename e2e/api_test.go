@@ -27,6 +27,11 @@ func (a api) call(t *testing.T, method, path string, body, out any) int {
 }
 
 func (a api) try(method, path string, body, out any) (int, error) {
+	return a.tryKeyed(method, path, "", body, out)
+}
+
+// tryKeyed sends an Idempotency-Key with it.
+func (a api) tryKeyed(method, path, key string, body, out any) (int, error) {
 	var send io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -41,6 +46,9 @@ func (a api) try(method, path string, body, out any) (int, error) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+a.token)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
 	resp, err := caller.Do(req)
 	if err != nil {
 		return 0, err

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/gpuguard"
@@ -51,6 +52,8 @@ type world struct {
 	sim      *slacksim.Sim
 	engine   string
 	gateway  *gpuguard.Guard
+	// admin is the gateway's admin address; empty without one. config is the server's configuration file.
+	admin, config string
 
 	hookToken, ciToken, gatewayToken string
 	// alice and bob are API clients of an admin and an approver.
@@ -76,11 +79,13 @@ func newWorld(t *testing.T, database string) *world {
 	doc.Dependencies["llm"] = policy.Dependency{Service: "llm"}
 	raw, err := policy.Encode(doc)
 	require.NoError(t, err)
+	w.config = filepath.Join(dir, "holdfast.yaml")
+	w.configure(configuration)
 	port := freePorts(t, 1)[0]
 	w.url = "http://127.0.0.1:" + port
 	w.args = []string{
 		"serve", "--listen", "127.0.0.1:" + port, "--database", database, "--state", dir,
-		"--config", writeFile(t, filepath.Join(dir, "holdfast.yaml"), configuration),
+		"--config", w.config,
 		"--policy", writeFile(t, filepath.Join(dir, "policy.yaml"), string(raw)),
 		"--bootstrap-tokens", writeFile(t, filepath.Join(dir, "tokens.yaml"), w.tokens()),
 	}
@@ -91,6 +96,9 @@ func newWorld(t *testing.T, database string) *world {
 	w.alice, w.bob = api{w.url, w.apiToken("alice")}, api{w.url, w.apiToken("bob")}
 	return w
 }
+
+// configure writes the server's configuration; it counts from its next start.
+func (w *world) configure(text string) { writeFile(w.t, w.config, text) }
 
 func (w *world) startSlack() {
 	w.t.Helper()
@@ -132,7 +140,8 @@ func (w *world) startServer() {
 func (w *world) startGateway() {
 	w.t.Helper()
 	o := gpuguard.DefaultOptions()
-	o.Addr, o.AdminAddr, o.Name = "127.0.0.1:0", "", "gw-1"
+	reg := prometheus.NewRegistry()
+	o.Addr, o.AdminAddr, o.Name, o.Registerer, o.Gatherer = "127.0.0.1:0", w.admin, "gw-1", reg, reg
 	o.Control = &gpuguard.Control{URL: w.url, Token: w.gatewayToken}
 	o.Logger, o.DrainTimeout = slog.New(slog.DiscardHandler), time.Second
 	g, err := gpuguard.New(o)

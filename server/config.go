@@ -23,6 +23,8 @@ type Config struct {
 	People []PersonConfig `json:"people,omitempty"`
 	// Slack says where cards go; it takes effect when SLACK_BOT_TOKEN is set.
 	Slack SlackConfig `json:"slack,omitzero"`
+	// Metrics is what the embedded Prometheus scrapes.
+	Metrics MetricsConfig `json:"metrics,omitzero"`
 }
 
 // EnvironmentConfig is a place where changes happen.
@@ -87,6 +89,7 @@ func (c Config) Validate() error {
 	for i, p := range c.People {
 		p.validate(strict.Index("people", i), &errs)
 	}
+	c.Metrics.validate("metrics", &errs)
 	return errs.Err()
 }
 

@@ -22,6 +22,12 @@ services:
 people:
   - {handle: "", name: A, role: root}
   - {handle: bob, name: Bob, role: viewer, slack_user: U1}
+metrics:
+  scrape_interval: 100ms
+  retention: 10m
+  jobs:
+    - {job: "my engine", targets: [], labels: {job: x}}
+    - {job: engine, targets: ["http://127.0.0.1:9101/metrics", "127.0.0.1:0"], path: metrics}
 `
 	var c Config
 	file, err := yamlfile.Decode("holdfast.yaml", []byte(text), &c)
@@ -36,6 +42,9 @@ people:
 		`environments["prod!"]`: 3, "environments.prod.guard_band": 2, "environments.prod.scope": 2,
 		"services.checkout.depends_on[0]": 5, "services.checkout.depends_on[1]": 5,
 		"people[0].handle": 7, "people[0].role": 7, "people[1]": 8,
+		"metrics.scrape_interval": 10, "metrics.retention": 11,
+		"metrics.jobs[0].job": 13, "metrics.jobs[0].targets": 13, "metrics.jobs[0].labels.job": 13,
+		"metrics.jobs[1].targets[0]": 14, "metrics.jobs[1].targets[1]": 14, "metrics.jobs[1].path": 14,
 	}
 	require.Empty(t, cmp.Diff(want, got))
 	require.ErrorContains(t, Config{}.Validate(), "at least one environment")
@@ -71,6 +80,7 @@ func TestNewRefusesDangerousOptions(t *testing.T) {
 		{"no database", func(o *Options) { o.DatabaseURL = "" }, "no database"},
 		{"public URL with a password", func(o *Options) { o.PublicURL = "https://u:secret@h" }, "public URL"},
 		{"buttons without a signing secret", func(o *Options) { o.Slack = &SlackSecrets{BotToken: "x"} }, "SLACK_SIGNING_SECRET is empty"},
+		{"metrics without a folder", func(o *Options) { o.Prometheus = &PrometheusOptions{} }, "needs a folder"},
 		{"Slack without a channel", func(o *Options) { o.Slack = &SlackSecrets{BotToken: "x", SigningSecret: "y"} }, "no channel"},
 	}
 	for _, tt := range tests {

@@ -28,12 +28,16 @@ type Options struct {
 	Config Config
 	// Policy is the base document a fresh database begins with; nil leaves a database without one, and gateways wait.
 	Policy *policy.Document
+	// RunbookDir is a folder with runbooks of your own; empty for none.
+	RunbookDir string
 	// Tokens are service tokens to enter at start when they are not known yet.
 	Tokens []TokenSeed
 	// Slack is nil without Slack.
 	Slack *SlackSecrets
-	// Metrics answers PromQL; nil without a source of metrics.
+	// Metrics answers PromQL; when nil, Prometheus says where to get an answer.
 	Metrics observe.Source
+	// Prometheus is nil without metrics.
+	Prometheus *PrometheusOptions
 	// Console serves the web console; nil serves none.
 	Console http.Handler
 	// SessionTTL is how long a console login lasts; zero means 12 h.
@@ -79,6 +83,9 @@ func (o *Options) validate() error {
 	}
 	if err := o.Config.Validate(); err != nil {
 		errs = append(errs, err)
+	}
+	if o.Prometheus != nil {
+		errs = append(errs, o.Prometheus.validate())
 	}
 	if o.Slack != nil {
 		errs = append(errs, o.Slack.validate(o.Config.Slack)...)

@@ -15,6 +15,7 @@ import (
 	"holdfast/actions"
 	"holdfast/actions/builtin"
 	"holdfast/gpuguard/policy"
+	"holdfast/runbooks"
 	"holdfast/server/alert"
 	"holdfast/server/change"
 	"holdfast/server/chat"
@@ -22,8 +23,10 @@ import (
 	"holdfast/server/identity"
 	"holdfast/server/incident"
 	"holdfast/server/internal/httpapi"
+	"holdfast/server/internal/prom/embedded"
 	"holdfast/server/internal/slackapp"
 	"holdfast/server/internal/store"
+	"holdfast/server/observe"
 )
 
 // answerTime is how long a request may take from its header to the end of its answer.
@@ -42,9 +45,14 @@ type Server struct {
 	calendar  *change.Calendar
 	fleet     *fleet.Service
 	engine    *actions.Engine
+	library   *runbooks.Library
+	runbooks  *runbooks.Engine
 	chat      *chat.Service
 	slack     *slackapp.App
 	events    *events
+	// metrics answers PromQL; prometheus is the one in this process. Either may be nil.
+	metrics    observe.Source
+	prometheus *embedded.Engine
 
 	listener net.Listener
 	http     *http.Server
@@ -54,12 +62,16 @@ type Server struct {
 	stopErr  error
 }
 
-// New checks the options; nothing is opened yet.
+// New checks the options and reads the runbooks; nothing is opened yet.
 func New(opts Options) (*Server, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	return &Server{opts: opts, log: opts.Logger}, nil
+	library, err := LoadRunbooks(opts.RunbookDir)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{opts: opts, log: opts.Logger, library: library}, nil
 }
 
 // Start opens the database, brings its schema up to date, enters what the
@@ -77,7 +89,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if err := s.listen(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{s.openStore, s.domain, s.seed, s.startChat, s.startLoops, s.serve} {
+	for _, step := range []func(context.Context) error{s.openStore, s.openMetrics, s.domain, s.seed, s.startChat, s.startLoops, s.startMetrics, s.serve} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -135,12 +147,19 @@ func (s *Server) domain(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.engine, err = actions.NewEngine(actions.Options{Store: s.store.Actions(), Registry: registry, Logger: s.log.With("component", "actions"), Registerer: s.opts.Registerer})
+	s.engine, err = actions.NewEngine(actions.Options{Store: s.store.Actions(), Registry: registry, Logger: s.log.With("component", "actions"), Registerer: s.opts.Registerer, Metrics: s.judge()})
+	if err != nil {
+		return err
+	}
+	s.runbooks, err = runbooks.NewEngine(runbooks.Options{
+		Store: s.store.Runbooks(), Actions: s.engine, Library: s.library, Metrics: s.metrics,
+		Logger: s.log.With("component", "runbooks"), Registerer: s.opts.Registerer,
+	})
 	if err != nil {
 		return err
 	}
 	s.chat, err = chat.New(chat.Options{
-		Store: s.store.Chat(), Runner: s.engine, Changes: s.calendar, Incidents: s.incidents,
+		Store: s.store.Chat(), Runner: s.engine, Changes: s.calendar, Incidents: s.incidents, Runbooks: s.runbooks,
 		PublicURL: s.public.String(), Logger: s.log.With("component", "chat"), Metrics: s.opts.Registerer,
 	})
 	s.events = newEvents(s.store)
@@ -197,6 +216,8 @@ func (s *Server) startLoops(ctx context.Context) error {
 	s.cleanup(func(context.Context) error { s.fleet.Stop(); return nil })
 	s.engine.Start(run)
 	s.cleanup(func(context.Context) error { s.engine.Stop(); return nil })
+	s.runbooks.Start(run)
+	s.cleanup(func(context.Context) error { s.runbooks.Stop(); return nil })
 	s.chat.Start(run)
 	s.cleanup(func(context.Context) error { s.chat.Stop(); return nil })
 	s.every(run, 5*time.Second, "expire claims", func(ctx context.Context) error {
@@ -242,11 +263,11 @@ func (s *Server) serve(context.Context) error {
 	}
 	handler, err := httpapi.New(httpapi.Options{
 		Identity: s.people, Incidents: s.incidents, Alerts: s.intake, Changes: s.calendar, Actions: s.engine,
-		Fleet: s.fleet, Audit: s.store, Events: s.events, Ready: s.store.Ping,
+		Runbooks: s.runbooks, Fleet: s.fleet, Audit: s.store, Events: s.events, Ready: s.store.Ping,
 		Unavailable: func(err error) bool { return errors.Is(err, store.ErrUnavailable) },
 		Slack:       slackHandler, Console: s.opts.Console, PublicURL: s.public, SessionTTL: s.opts.SessionTTL,
-		Metrics: s.opts.Metrics,
-		Logger:  s.log, Registerer: s.opts.Registerer, Gatherer: s.opts.Gatherer,
+		Metrics: s.metrics, Signals: s.board(),
+		Logger: s.log, Registerer: s.opts.Registerer, Gatherer: s.opts.Gatherer,
 	})
 	if err != nil {
 		return err

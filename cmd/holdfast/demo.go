@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/cmd/holdfast/story"
 	"holdfast/gpuguard"
 	"holdfast/gpuguard/enginesim"
 	"holdfast/gpuguard/policy"
@@ -34,6 +36,7 @@ type demoFlags struct {
 	gatewayPorts, adminPorts []int
 	enginePorts              []int
 	traffic                  float64
+	story                    storyFlags
 }
 
 func (a *app) demoCommand() *cobra.Command {
@@ -45,8 +48,12 @@ func (a *app) demoCommand() *cobra.Command {
 two gateways, two simulated engines, a simulated Slack with working buttons, and
 some traffic. No account and no other program is needed.
 
+With --story an outage is played and told: the engine gets its fault, and the
+alert, the card and everything after it come by themselves.
+
 With SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and SLACK_CHANNEL set, cards go to real Slack.`,
 		Example: `  holdfast demo
+  holdfast demo --story slow-model
   holdfast demo --port 18080 --traffic 50
   holdfast demo alert`,
 		Args: cobra.NoArgs,
@@ -61,7 +68,8 @@ With SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and SLACK_CHANNEL set, cards go to re
 	fl.IntSliceVar(&f.gatewayPorts, "gateway-ports", []int{8081, 8083}, "ports of the gateways")
 	fl.IntSliceVar(&f.adminPorts, "gateway-admin-ports", []int{9081, 9083}, "admin ports of the gateways")
 	fl.IntSliceVar(&f.enginePorts, "engine-ports", []int{9101, 9102}, "ports of the LLM and the embedding engine")
-	fl.Float64Var(&f.traffic, "traffic", 12, "background requests per second; 0 sends none")
+	fl.Float64Var(&f.traffic, "traffic", 12, "background requests per second; 0 sends none; a story brings its own")
+	f.story.register(cmd)
 	cmd.AddCommand(a.demoAlertCommand(&f.state))
 	return cmd
 }
@@ -76,7 +84,7 @@ func (f demoFlags) validate() error {
 	if f.traffic < 0 || f.traffic > maxTraffic {
 		return usagef("--traffic %g: want 0 to %d requests/s", f.traffic, maxTraffic)
 	}
-	return nil
+	return f.story.validate()
 }
 
 // demoRun is a running demo.
@@ -88,6 +96,8 @@ type demoRun struct {
 	sim    *slacksim.Sim
 	server *server.Server
 	guards []*gpuguard.Guard
+	// llm is the engine that a story gives its fault.
+	llm *enginesim.Engine
 	// stops run newest first.
 	stops []func(context.Context) error
 }
@@ -108,12 +118,16 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 	if err := d.banner(ctx, time.Since(begun)); err != nil {
 		return err
 	}
-	if f.traffic > 0 {
+	if f.story.name != "" {
+		err = d.playStory(ctx)
+	} else if f.traffic > 0 {
 		d.startTraffic(ctx)
 	}
-	<-ctx.Done()
+	if err == nil {
+		<-ctx.Done()
+	}
 	fmt.Fprintln(a.err, "\nstopping …")
-	return nil
+	return err
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
@@ -148,8 +162,30 @@ func (d *demoRun) prepare(context.Context) error {
 			d.opts.Config.People[i].SlackTeam, d.opts.Config.People[i].SlackUser = "", ""
 		}
 	}
+	d.opts.Config.Metrics = d.metrics()
 	d.opts.Policy, err = d.policy()
 	return err
+}
+
+// metrics is what the embedded Prometheus scrapes: often, because somebody watches.
+func (d *demoRun) metrics() server.MetricsConfig {
+	job := func(name string, labels map[string]string, ports ...int) server.ScrapeJob {
+		j := server.ScrapeJob{Job: name, Labels: map[string]string{"environment": "prod"}}
+		maps.Copy(j.Labels, labels)
+		for _, port := range ports {
+			j.Targets = append(j.Targets, loopback(port))
+		}
+		return j
+	}
+	return server.MetricsConfig{
+		ScrapeInterval: policy.Duration(time.Second), EvaluationInterval: policy.Duration(time.Second),
+		Jobs: []server.ScrapeJob{
+			job("gateway", nil, d.flags.adminPorts...),
+			job("engine", map[string]string{"service": "llm", "pool": "llm"}, d.flags.enginePorts[0]),
+			job("engine", map[string]string{"service": "embeddings", "pool": "embeddings"}, d.flags.enginePorts[1]),
+			job("holdfast", nil, d.flags.port),
+		},
+	}
 }
 
 // policy is the demo's policy with the engines' ports of this run.
@@ -168,6 +204,7 @@ func (d *demoRun) policy() (*policy.Document, error) {
 			doc.Pools[pool].Endpoints[name] = e
 		}
 	}
+	d.flags.story.dayOf(doc)
 	return doc, nil
 }
 
@@ -197,12 +234,18 @@ func (d *demoRun) startEngines(ctx context.Context) error {
 	for i, model := range []string{"demo-model", "demo-embeddings"} {
 		o := enginesim.DefaultOptions()
 		o.Listen, o.Model, o.Logger = loopback(d.flags.enginePorts[i]), model, d.opts.Logger.With("component", "engine", "model", model)
+		if i == 0 && d.flags.story.name != "" {
+			o.Profile = story.Profile()
+		}
 		e, err := enginesim.New(o)
 		if err != nil {
 			return err
 		}
 		if err := e.Start(ctx); err != nil {
 			return portError(fmt.Errorf("engine %s: %w", model, err), "--engine-ports")
+		}
+		if i == 0 {
+			d.llm = e
 		}
 		d.stops = append(d.stops, e.Stop)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
+	rules "holdfast/deploy/prometheus"
 	"holdfast/gpuguard"
 	"holdfast/gpuguard/policy"
 	"holdfast/server"
@@ -33,6 +35,7 @@ const stopTime = 15 * time.Second
 // serveFlags are the settings of a server.
 type serveFlags struct {
 	listen, publicURL, database, config, policy, tokens, state string
+	prometheus                                                 string
 	withGateway                                                bool
 	gatewayListen, gatewayAdmin                                string
 }
@@ -45,7 +48,12 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Run the server: API, console, Slack and hooks on one address.
 
 Slack is used when SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET are set; cards go to
-slack.channel of the configuration, or to SLACK_CHANNEL.`,
+slack.channel of the configuration, or to SLACK_CHANNEL.
+
+Metrics come from the Prometheus named by --prometheus-url (a bearer token for it
+in HOLDFAST_PROMETHEUS_TOKEN). Without one, holdfast scrapes the jobs under
+metrics of the configuration by itself, keeps six hours in the state folder and
+evaluates its alert rules.`,
 		Example: `  holdfast serve --database holdfast.db --policy policy.yaml
   holdfast serve --config holdfast.yaml --database postgres://holdfast@db/holdfast --public-url https://holdfast.example.com
   holdfast serve --with-gateway --policy policy.yaml`,
@@ -60,6 +68,7 @@ slack.channel of the configuration, or to SLACK_CHANNEL.`,
 	fl.StringVar(&f.policy, "policy", a.get("HOLDFAST_POLICY_FILE", ""), "base policy of a fresh database ($HOLDFAST_POLICY_FILE)")
 	fl.StringVar(&f.tokens, "bootstrap-tokens", a.get("HOLDFAST_BOOTSTRAP_TOKENS_FILE", ""), "file of service tokens to enter at start ($HOLDFAST_BOOTSTRAP_TOKENS_FILE)")
 	fl.StringVar(&f.state, "state", a.stateDir(), "folder for files of this server ($HOLDFAST_STATE_DIR)")
+	fl.StringVar(&f.prometheus, "prometheus-url", a.get("HOLDFAST_PROMETHEUS_URL", ""), "a Prometheus of your own; without it one runs in this process ($HOLDFAST_PROMETHEUS_URL)")
 	fl.BoolVar(&f.withGateway, "with-gateway", false, "also run a gateway in this process")
 	fl.StringVar(&f.gatewayListen, "gateway-listen", a.get("GPUGUARD_LISTEN", "127.0.0.1:8081"), "address of that gateway ($GPUGUARD_LISTEN)")
 	fl.StringVar(&f.gatewayAdmin, "gateway-admin-listen", a.get("GPUGUARD_ADMIN_LISTEN", "127.0.0.1:9081"), "its admin address ($GPUGUARD_ADMIN_LISTEN)")
@@ -79,6 +88,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		opts.Tokens = append(opts.Tokens, server.TokenSeed{
 			Kind: identity.TokenGateway, Name: "embedded-gateway", Token: token, Scopes: []string{"gateway:" + embeddedName},
 		})
+		scrapeGateway(&opts.Config, f.gatewayAdmin)
 	}
 	s, err := server.New(opts)
 	if err != nil {
@@ -141,7 +151,42 @@ func (a *app) serverOptions(f serveFlags) (server.Options, error) {
 			return opts, usageError{err}
 		}
 	}
+	if opts.Prometheus, err = a.prometheusOptions(f); err != nil {
+		return opts, err
+	}
 	return opts, a.slackOptions(&opts)
+}
+
+// prometheusOptions say where metrics come from: from a Prometheus of the
+// operator's, or from the one in this process with the rules that ship with holdfast.
+func (a *app) prometheusOptions(f serveFlags) (*server.PrometheusOptions, error) {
+	files, err := rules.Rules()
+	if err != nil {
+		return nil, err
+	}
+	p := &server.PrometheusOptions{
+		URL: f.prometheus, Token: a.get("HOLDFAST_PROMETHEUS_TOKEN", ""), Dir: filepath.Join(f.state, "metrics"), Rules: map[string][]byte{},
+	}
+	for _, file := range files {
+		p.Rules[file.Name] = file.Data
+	}
+	return p, nil
+}
+
+// scrapeGateway adds the gateway of this process to what is scraped, unless the
+// configuration names it.
+func scrapeGateway(c *server.Config, admin string) {
+	admin = hostPort(admin)
+	for _, job := range c.Metrics.Jobs {
+		if slices.Contains(job.Targets, admin) {
+			return
+		}
+	}
+	job := server.ScrapeJob{Job: "gateway", Targets: []string{admin}}
+	if names := slices.Sorted(maps.Keys(c.Environments)); len(names) == 1 {
+		job.Labels = map[string]string{"environment": names[0]}
+	}
+	c.Metrics.Jobs = append(c.Metrics.Jobs, job)
 }
 
 // slackOptions switches Slack on when its secrets are in the environment.

@@ -28,7 +28,7 @@ func (p *player) figures() string {
 }
 
 func (p *player) healthy(ctx context.Context) error {
-	p.tell("begin", "story %s, seed %d: %d calls/s of callers that give up after %s and try %d times", p.Name, p.Seed, callRate, callDeadline, callRetries+1)
+	p.tell("begin", "story %s, seed %d: %d calls/s, a read timeout of %s at the gateway, SDKs that try up to %d times", p.Name, p.Seed, callRate, ReadTimeout, callRetries+1)
 	if err := p.wait(ctx, p.Warmup); err != nil {
 		return err
 	}
