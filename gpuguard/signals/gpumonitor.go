@@ -37,6 +37,8 @@ type GPUState struct {
 	Reason  string
 	// Labels are the attributes of the last sample.
 	Labels map[string]string
+
+	xids *float64
 }
 
 // Admission is AdmitReduced while the signal is lost.
@@ -106,18 +108,29 @@ func (m *GPUMonitor) take(s GPUSample) []GPUEvent {
 		m.gpus[s.ID] = g
 	}
 	g.Labels = s.Labels
+	events := g.xid(s)
 	if err := s.Check(); err != nil {
-		return g.invalid(s.At, err.Error())
+		return append(events, g.invalid(s.At, err.Error())...)
 	}
-	events := m.properties(s)
-	if last := g.Last; last != nil && last.XIDs != nil && s.XIDs != nil && *s.XIDs > *last.XIDs {
-		events = append(events, GPUEvent{GPUXID, s.ID, s.At, "the driver reported an error"})
-	}
+	events = append(events, m.properties(s)...)
 	if g.Lost {
 		events = append(events, GPUEvent{GPUSignalBack, s.ID, s.At, ""})
 	}
 	g.Last, g.Lost, g.Invalid, g.Reason = &s, false, 0, ""
 	return events
+}
+
+// xid tells that the driver's error counter rose, in valid samples and others.
+func (g *GPUState) xid(s GPUSample) []GPUEvent {
+	if s.XIDs == nil || !IsData(*s.XIDs) || IsBlank(*s.XIDs) {
+		return nil
+	}
+	before := g.xids
+	g.xids = s.XIDs
+	if before == nil || *s.XIDs <= *before {
+		return nil
+	}
+	return []GPUEvent{{GPUXID, s.ID, s.At, "the driver reported an error"}}
 }
 
 // properties tells what driver and mode do not have, once in all (C90, C94).
