@@ -239,6 +239,55 @@ func (s *System) Runs() []Run {
 	return page.Items
 }
 
+// RunbookRun is a runbook run as the API shows it.
+type RunbookRun struct {
+	ID, Runbook, Version, Status, Incident string
+	StartedBy                              string `json:"started_by"`
+	EndedBy                                string `json:"ended_by"`
+	Params                                 map[string]string
+	Current                                int
+	Steps                                  []struct {
+		Step struct{ ID, Title, Kind string }
+		// Status, Attempt and Answers say what a person may do.
+		Status  string
+		Attempt int
+		Answers []string
+		// ActionRun is the action run that the step started.
+		ActionRun string `json:"action_run"`
+		Value     *float64
+		Detail    string
+	}
+}
+
+// RunbookRun reads one runbook run.
+func (s *System) RunbookRun(id string) (r RunbookRun) {
+	s.t.Helper()
+	s.Get("/api/v1/runbook-runs/"+id, &r)
+	return r
+}
+
+// StartRunbook starts a runbook as a person, for an incident that may be empty.
+func (s *System) StartRunbook(handle, runbook, incident, key string, params map[string]string) Answer {
+	s.t.Helper()
+	body := map[string]any{"runbook": runbook, "params": params}
+	if incident != "" {
+		body["incident"] = incident
+	}
+	return s.Do(Request{
+		Method: http.MethodPost, Path: "/api/v1/runbook-runs", Token: s.APIToken(handle),
+		Header: http.Header{"Idempotency-Key": {key}}, Body: body,
+	})
+}
+
+// AnswerRunbook answers an attempt of a step as a person.
+func (s *System) AnswerRunbook(handle, run, step string, attempt int, answer string) Answer {
+	s.t.Helper()
+	return s.Do(Request{
+		Method: http.MethodPost, Path: "/api/v1/runbook-runs/" + run + "/answer", Token: s.APIToken(handle),
+		Body: map[string]any{"step": step, "attempt": attempt, "answer": answer},
+	})
+}
+
 // Gateway is a gateway as the API shows it.
 type Gateway struct {
 	Name, State string

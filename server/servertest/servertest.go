@@ -48,6 +48,8 @@ type System struct {
 
 	t      testing.TB
 	client *http.Client
+	// options are those the server runs with.
+	options server.Options
 	// operator works on the database beside the server.
 	operator *server.Operator
 
@@ -83,6 +85,8 @@ func New(t testing.TB, o Options) *System {
 		o.Server(&so)
 	}
 	s.startServer(so)
+	s.stopLast(func(ctx context.Context) error { return s.Server.Stop(ctx) })
+	s.openOperator()
 	for i := range o.Gateways {
 		s.startGateway(i)
 	}
@@ -154,13 +158,32 @@ func (s *System) startServer(so server.Options) {
 	srv, err := server.New(so)
 	require.NoError(s.t, err)
 	require.NoError(s.t, srv.Start(s.t.Context()))
-	s.stopLast(srv.Stop)
-	s.Server, s.URL = srv, srv.URL()
+	s.Server, s.URL, s.options = srv, srv.URL(), so
 	if s.Sim != nil {
 		require.NoError(s.t, s.Sim.SetInteractivityURL(s.URL+"/slack/interactions"))
 		require.NoError(s.t, s.Sim.SetCommandsURL(s.URL+"/slack/commands"))
 		require.NoError(s.t, s.Sim.SetEventsURL(s.URL+"/slack/events"))
 	}
+}
+
+// Restart stops the server without waiting for anybody and starts another one at
+// the same address, on the same database.
+func (s *System) Restart() {
+	s.t.Helper()
+	now, cancel := context.WithCancel(s.t.Context())
+	cancel()
+	// Requests that are cut, such as streams, are what a hard stop is about.
+	_ = s.Server.Stop(now)
+	so := s.options
+	so.Addr = s.Server.Addr()
+	reg := prometheus.NewRegistry()
+	so.Registerer, so.Gatherer = reg, reg
+	s.startServer(so)
+}
+
+func (s *System) openOperator() {
+	s.t.Helper()
+	var err error
 	s.operator, err = server.OpenOperator(s.t.Context(), s.DatabaseURL, nil)
 	require.NoError(s.t, err)
 	s.stopLast(func(context.Context) error { return s.operator.Close() })
