@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -156,4 +157,37 @@ func requireNoIncident(t *testing.T, s *servertest.System) {
 	require.Empty(t, page.Items)
 	s.Get("/api/v1/alerts", &page)
 	require.Empty(t, page.Items)
+}
+
+// Values that are no numbers travel as text or are left aside; no answer is a 500.
+func TestC27_AlertsWithValuesThatAreNoNumbers(t *testing.T) {
+	t.Parallel()
+	s := servertest.New(t, servertest.Options{WithoutSlack: true})
+	for i, value := range []string{`"NaN"`, `"+Inf"`, `1.7976931348623157e308`, `"1.7976931348623157e308"`, `null`, `{"A":"NaN"}`} {
+		n := servertest.Notification(servertest.Alert{Name: fmt.Sprint("Odd", i), Annotations: map[string]string{
+			"value": "NaN", "summary": "decode is +Inf", "suggested_actions": "set_rate_limit:target=global;requests_per_second=NaN", "runbook": "slow-model",
+		}})
+		one := n["alerts"].([]map[string]any)[0] //nolint:forcetypeassert // as Notification makes it
+		one["value"], one["values"] = json.RawMessage(value), json.RawMessage(value)
+		n["groupKey"] = fmt.Sprint("odd", i)
+		one["fingerprint"] = fmt.Sprintf("a1b2c3d4e5f6071%d", i)
+		a := s.Do(servertest.Request{Method: http.MethodPost, Path: hook, Token: s.Tokens.Hook, Body: n})
+		require.Equal(t, http.StatusOK, a.Status, "C27 %s: %s", value, a.Body)
+		var r servertest.Receipt
+		require.NoError(t, json.Unmarshal([]byte(a.Body), &r))
+		var detail struct {
+			Alerts      []struct{ Annotations map[string]string }
+			Suggestions []struct{ Action string }
+			Runbooks    []struct{ Runbook string }
+		}
+		s.Get("/api/v1/incidents/"+r.Incident, &detail)
+		require.Equal(t, "NaN", detail.Alerts[0].Annotations["value"], "what was said is shown as it was said")
+		require.Len(t, detail.Runbooks, 1)
+		for _, proposed := range detail.Suggestions {
+			require.NotEqual(t, "set_rate_limit", proposed.Action, "nobody is limited to NaN requests/s")
+		}
+	}
+	var page struct{ Items []json.RawMessage }
+	s.Get("/api/v1/alerts", &page)
+	require.Len(t, page.Items, 6)
 }
