@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Labels by which alerts are grouped.
-const (
-	alertName   = "alertname"
-	service     = "service"
-	environment = "environment"
-)
+// alertName is the label that names an alert's rule.
+const alertName = "alertname"
+
+// groupBy are the labels by which alerts are grouped: one outage sets off many
+// rules, and a person should get one incident for it.
+var groupBy = []string{"service", "environment"}
 
 // Receiver is the receiver that webhooks name.
 const Receiver = "embedded"
@@ -59,15 +59,22 @@ type member struct {
 	resolved bool
 }
 
-// grouping gives the labels of an alert's group and the key, in Alertmanager's form.
+// grouping gives the labels of an alert's group and the key, in Alertmanager's
+// form. An alert that belongs to no place is grouped by its name.
 func grouping(labels map[string]string) (group map[string]string, key string) {
 	group = map[string]string{}
 	set := model.LabelSet{}
-	for _, name := range []string{alertName, service, environment} {
+	take := func(name string) {
 		if v := labels[name]; v != "" {
 			group[name] = v
 			set[model.LabelName(name)] = model.LabelValue(v)
 		}
+	}
+	for _, name := range groupBy {
+		take(name)
+	}
+	if len(group) == 0 {
+		take(alertName)
 	}
 	return group, "{}:" + set.String()
 }
