@@ -49,7 +49,7 @@ func (d *demo) startPrometheus(t *testing.T) *peer {
 	t.Cleanup(hook.Close)
 	dir, ports := t.TempDir(), freePorts(t, 2)
 	am := start(t, nil, testenv.Require(t, "alertmanager"), "--config.file", writeFile(t, filepath.Join(dir, "alertmanager.yml"), fmt.Sprintf(`
-route: {receiver: holdfast, group_by: [alertname, service, environment], group_wait: 100ms, group_interval: 1s, repeat_interval: 1h}
+route: {receiver: holdfast, group_by: [service, environment], group_wait: 100ms, group_interval: 1s, repeat_interval: 1h}
 receivers:
   - name: holdfast
     webhook_configs:

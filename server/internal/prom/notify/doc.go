@@ -1,6 +1,6 @@
 // Package notify carries the alerts of the embedded rule evaluation to the
-// intake, as the webhooks that Alertmanager would send: one group for each alert
-// name, service and environment.
+// intake, as the webhooks that Alertmanager would send: one group for each service
+// and environment.
 //
 //	rule evaluation ──Evaluated──▶ state of each alert ──▶ journal on disk
 //	                                      │ groups with news, or due for a repeat

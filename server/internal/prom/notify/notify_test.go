@@ -235,11 +235,11 @@ func TestAGroupThatIsRefusedDelaysNoOther(t *testing.T) {
 		r.intake.refuses(errors.New("no"))
 		r.evaluate("r1", fires(labels()))
 		r.intake.refuses(nil)
-		slow := labels("alertname", "DecodeSlow")
-		r.evaluate("r2", fires(slow))
+		elsewhere := labels("service", "embeddings")
+		r.evaluate("r2", fires(elsewhere))
 		got := r.intake.taken()
 		require.Len(t, got, 1)
-		require.Equal(t, "DecodeSlow", got[0].GroupLabels["alertname"])
+		require.Equal(t, "embeddings", got[0].GroupLabels["service"])
 	})
 }
 
