@@ -16,12 +16,10 @@ const (
 	mb  = 1e6
 )
 
-func ptr(v float64) *float64 { return &v }
-
 // healthyGPU is an A100 with a tenth in use.
 func healthyGPU(at time.Duration) signals.GPUSample {
 	return signals.GPUSample{
-		ID: signals.GPUID{UUID: "GPU-1"}, At: t0.Add(at), Utilisation: ptr(40), XIDs: ptr(0),
+		ID: signals.GPUID{UUID: "GPU-1"}, At: t0.Add(at), Utilisation: new(40.0), XIDs: new(0.0),
 		Memory: &signals.GPUMemory{API: signals.MemoryV2, Total: 40 * gib, Used: 4 * gib, Reserved: 904 * mb},
 	}
 }
@@ -67,7 +65,7 @@ func TestC92_BlankValuesAfterAnXID(t *testing.T) {
 	for _, blank := range []float64{140737488355328, 140737488355330, 9223372036854775792, text} {
 		require.True(t, signals.IsBlank(blank), blank)
 		s := healthyGPU(0)
-		s.Utilisation = ptr(blank)
+		s.Utilisation = new(blank)
 		require.ErrorIs(t, s.Check(), signals.ErrInvalidSample)
 		s = healthyGPU(0)
 		s.Memory.Used = blank
@@ -80,7 +78,7 @@ func TestC92_BlankValuesAfterAnXID(t *testing.T) {
 	var m signals.GPUMonitor
 	bad := func(at time.Duration, used float64) signals.GPUSample {
 		s := healthyGPU(at)
-		s.Memory.Used, s.XIDs = used, ptr(1)
+		s.Memory.Used, s.XIDs = used, new(1.0)
 		return s
 	}
 	require.Empty(t, m.Poll(t0, []signals.GPUSample{healthyGPU(0)}))
@@ -100,7 +98,7 @@ func TestC92_BlankValuesAfterAnXID(t *testing.T) {
 	}
 
 	back := healthyGPU(2 * time.Minute)
-	back.XIDs = ptr(1)
+	back.XIDs = new(1.0)
 	require.Equal(t, []signals.GPUEventKind{signals.GPUSignalBack}, kinds(m.Poll(t0, []signals.GPUSample{back})))
 	require.Equal(t, signals.AdmitNormal, m.States()[0].Admission())
 }
@@ -114,9 +112,9 @@ func TestSamplesThatCannotBe(t *testing.T) {
 		"used and reserved":  func(s *signals.GPUSample) { s.Memory.Used = 40 * gib },
 		"negative":           func(s *signals.GPUSample) { s.Memory.Used = -1 },
 		"no total":           func(s *signals.GPUSample) { s.Memory = &signals.GPUMemory{} },
-		"utilisation 101":    func(s *signals.GPUSample) { s.Utilisation = ptr(101) },
-		"utilisation -1":     func(s *signals.GPUSample) { s.Utilisation = ptr(-1) },
-		"32-bit blank share": func(s *signals.GPUSample) { s.Utilisation = ptr(2147483632) },
+		"utilisation 101":    func(s *signals.GPUSample) { s.Utilisation = new(101.0) },
+		"utilisation -1":     func(s *signals.GPUSample) { s.Utilisation = new(-1.0) },
+		"32-bit blank share": func(s *signals.GPUSample) { s.Utilisation = new(2147483632.0) },
 	} {
 		s := healthyGPU(0)
 		change(&s)

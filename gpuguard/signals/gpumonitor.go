@@ -42,8 +42,8 @@ type GPUState struct {
 }
 
 // Admission is AdmitReduced while the signal is lost.
-func (s GPUState) Admission() Admission {
-	if s.Lost {
+func (g GPUState) Admission() Admission {
+	if g.Lost {
 		return AdmitReduced
 	}
 	return AdmitNormal
