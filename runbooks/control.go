@@ -227,8 +227,7 @@ func cancelled(run Run, left []string, actor actions.Actor, now time.Time) (tran
 	}
 	m := move(run, now)
 	m.actor = actor
-	switch m.state().Status {
-	case StepPending, StepAsking, StepRunning:
+	if slices.Contains([]StepStatus{StepPending, StepAsking, StepRunning}, m.state().Status) {
 		m.end(StepSkipped, "the run was cancelled here")
 	}
 	m.over(StatusCancelled, actor.Name)

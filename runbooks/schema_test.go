@@ -44,9 +44,8 @@ func readSchema(t *testing.T) document {
 // keysOf are the keys that the loader reads into a type.
 func keysOf(v any) []string {
 	var keys []string
-	typ := reflect.TypeOf(v)
-	for i := range typ.NumField() {
-		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+	for field := range reflect.TypeOf(v).Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		keys = append(keys, name)
 	}
 	slices.Sort(keys)
@@ -130,13 +129,11 @@ func TestSchemaHasTheWordsOfTheLoader(t *testing.T) {
 			} `json:"id"`
 		} `json:"properties"`
 	}
-	raw := map[string]json.RawMessage{}
 	var whole struct {
 		Defs map[string]json.RawMessage `json:"$defs"`
 	}
 	require.NoError(t, json.Unmarshal(Schema(), &whole))
-	raw = whole.Defs
-	require.NoError(t, json.Unmarshal(raw["choice"], &choice))
+	require.NoError(t, json.Unmarshal(whole.Defs["choice"], &choice))
 	require.Equal(t, reserved, choice.Properties.ID.Not.Enum)
 }
 

@@ -121,16 +121,15 @@ func dueAt(run Run, now time.Time) bool { return !run.NextAt.IsZero() && !run.Ne
 // gather asks the action engine and the metrics about a running step.
 func (e *Engine) gather(ctx context.Context, run Run, now time.Time) (v view, err error) {
 	step := run.Runbook.Steps[run.Current]
-	switch step.Kind {
-	case StepAction:
+	judge := step.Kind == StepCheck
+	if step.Kind == StepAction {
 		if v.action, v.refused, err = e.actionOf(ctx, run, now); err != nil || v.action == nil {
 			return v, err
 		}
 		found, _ := progressOf(*v.action)
-		if found == verified && step.Criterion != nil {
-			v.judged = e.judge(ctx, run)
-		}
-	case StepCheck:
+		judge = found == verified && step.Criterion != nil
+	}
+	if judge {
 		v.judged = e.judge(ctx, run)
 	}
 	return v, nil

@@ -288,6 +288,7 @@ func (w *walk) recorded() {
 			order = i
 			last[e.Step]++
 			require.LessOrEqual(w.t, last[e.Step], w.seen.Steps[i].Attempt, "one end for each attempt")
+		default:
 		}
 	}
 	require.Equal(w.t, 1, starts)
