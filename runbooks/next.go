@@ -126,6 +126,8 @@ func (m *mover) begin() {
 		m.end(StepPassed, "")
 		m.say(EventStep, true, "%s", m.run.Filled(m.run.Current).Text)
 		m.goOn(m.run.Current + 1)
+	default:
+		m.fail(StepFailed, fmt.Sprintf("steps of kind %q are not known to this version of holdfast", step.Kind))
 	}
 }
 

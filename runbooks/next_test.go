@@ -134,6 +134,7 @@ func TestNext(t *testing.T) {
 		{"there is time left", timed, StepState{Status: StepAsking, Deadline: t0.Add(5 * time.Minute)}, view{}, 4 * time.Minute, false, "", "", 0, "", nil},
 
 		{"a note is told", Step{Kind: StepNote, Text: "Told."}, StepState{Status: StepPending}, view{}, 0, true, StepPassed, StatusRunning, 0, "", []EventKind{EventStep}},
+		{"a kind from another version", Step{Kind: "dance"}, StepState{Status: StepPending}, view{}, 0, true, StepFailed, StatusWaiting, -1, `steps of kind "dance" are not known to this version of holdfast`, []EventKind{EventStep, EventAsked}},
 		{"a wait begins", Step{Kind: StepWait, Wait: time.Minute}, StepState{Status: StepPending}, view{}, 0, true, StepRunning, StatusRunning, time.Minute, "", nil},
 		{"a wait goes on", Step{Kind: StepWait, Wait: time.Minute}, checking, view{}, 59 * time.Second, false, "", "", 0, "", nil},
 		{"a wait is over", Step{Kind: StepWait, Wait: time.Minute}, checking, view{}, time.Hour, true, StepPassed, StatusRunning, time.Hour, "waited 1m0s", []EventKind{EventStep}},
