@@ -7,11 +7,12 @@ import (
 	"holdfast/actions/builtin"
 	"holdfast/runbooks"
 	"holdfast/runbooks/library"
+	"holdfast/server/internal/prom/embedded"
 )
 
 // LoadRunbooks reads the runbooks that ship with holdfast and, when dir is not
-// empty, those of a folder beside them, and checks that what their actions need
-// is there. The error holds strict.Errors with file, line and key of every problem.
+// empty, those of a folder beside them, and checks that the actions they name are
+// there and that their queries are PromQL. The error holds strict.Errors with file, line and key of every problem.
 func LoadRunbooks(dir string) (*runbooks.Library, error) {
 	all, err := library.Load()
 	if err != nil {
@@ -30,7 +31,7 @@ func LoadRunbooks(dir string) (*runbooks.Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := all.Check(runbooks.Checks{Specs: registry.Specs()}); err != nil {
+	if err := all.Check(runbooks.Checks{Specs: registry.Specs(), CheckQuery: embedded.CheckQuery}); err != nil {
 		return nil, fmt.Errorf("runbooks: %w", err)
 	}
 	return all, nil

@@ -152,7 +152,7 @@ func (s *Server) domain(context.Context) (err error) {
 		return err
 	}
 	s.runbooks, err = runbooks.NewEngine(runbooks.Options{
-		Store: s.store.Runbooks(), Actions: s.engine, Library: s.library, Metrics: s.metrics,
+		Store: s.store.Runbooks(), Actions: s.engine, Library: s.library, Metrics: s.metrics, CheckQuery: embedded.CheckQuery,
 		Logger: s.log.With("component", "runbooks"), Registerer: s.opts.Registerer,
 	})
 	if err != nil {

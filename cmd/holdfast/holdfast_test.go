@@ -78,12 +78,18 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 	badConfig := write("holdfast.yaml", "environments:\n  prod: {guard_bend: 2h}\nservices:\n  a: {depends_on: [b]}\n")
 	badPolicy := write("policy.yaml", "version: 1\ndependencies:\n  llm:\n    breaker: {failure_rate: 30}\npools: {}\nroutes: {}\n")
 	forced := write("forced.yaml", "version: 1\ndependencies:\n  llm:\n    breaker: {forced: open}\npools: {}\nroutes: {}\n")
+	books := filepath.Join(dir, "books")
+	require.NoError(t, os.Mkdir(books, 0o700))
+	write(filepath.Join("books", "runbook.yaml"), "id: x\ntitle: X\nsummary: s\nsteps:\n  - {id: a, phase: isolate, title: A, kind: note, command: c, expect: e, text: t, txt: t}\n")
 	tests := []struct {
 		name string
 		args []string
 		env  map[string]string
 		want string
 	}{
+		{"unknown key of a runbook", []string{"config", "check", "--runbooks", books}, nil, "runbook.yaml:5: steps[0].txt"},
+		{"unknown key of a runbook at start", []string{"serve", "--state", dir}, map[string]string{"HOLDFAST_RUNBOOKS": books}, "runbook.yaml:5: steps[0].txt"},
+		{"no such folder of runbooks", []string{"serve", "--state", dir, "--runbooks", "nowhere"}, nil, "nowhere"},
 		{"unknown command", []string{"fly"}, nil, `unknown command "fly"`},
 		{"unknown flag", []string{"serve", "--prot", "1"}, nil, "unknown flag: --prot"},
 		{"unknown configuration key", []string{"config", "check", badConfig}, nil, "holdfast.yaml:2: environments.prod.guard_bend"},

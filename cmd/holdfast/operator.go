@@ -413,23 +413,24 @@ func (a *app) configCommand() *cobra.Command {
 		Use: "config", Short: "Check configuration files", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var policyFile string
+	var policyFile, runbookDir string
 	check := &cobra.Command{
-		Use: "check [FILE]", Short: "Check a configuration, and a policy with --policy", Args: cobra.MaximumNArgs(1),
-		Example: "  holdfast config check holdfast.yaml --policy policy.yaml",
+		Use: "check [FILE]", Short: "Check a configuration, a policy with --policy and runbooks with --runbooks", Args: cobra.MaximumNArgs(1),
+		Example: "  holdfast config check holdfast.yaml --policy policy.yaml --runbooks runbooks",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 && policyFile == "" {
-				return usagef("name a configuration file, or a policy with --policy")
+			if len(args) == 0 && policyFile == "" && runbookDir == "" {
+				return usagef("name a configuration file, a policy with --policy or a folder with --runbooks")
 			}
-			return a.checkFiles(args, policyFile)
+			return a.checkFiles(args, policyFile, runbookDir)
 		},
 	}
 	check.Flags().StringVar(&policyFile, "policy", "", "a policy file to check too")
+	check.Flags().StringVar(&runbookDir, "runbooks", a.get("HOLDFAST_RUNBOOKS", ""), "a folder of runbooks to check too ($HOLDFAST_RUNBOOKS)")
 	cmd.AddCommand(check)
 	return cmd
 }
 
-func (a *app) checkFiles(configs []string, policyFile string) error {
+func (a *app) checkFiles(configs []string, policyFile, runbookDir string) error {
 	var errs []error
 	for _, path := range configs {
 		if _, err := loadConfig(path, nil); err != nil {
@@ -443,6 +444,13 @@ func (a *app) checkFiles(configs []string, policyFile string) error {
 			errs = append(errs, err)
 		} else {
 			fmt.Fprintf(a.out, "%s: ok\n", policyFile)
+		}
+	}
+	if runbookDir != "" {
+		if _, err := server.LoadRunbooks(runbookDir); err != nil {
+			errs = append(errs, err)
+		} else {
+			fmt.Fprintf(a.out, "%s: ok\n", runbookDir)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

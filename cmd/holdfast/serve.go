@@ -35,7 +35,7 @@ const stopTime = 15 * time.Second
 // serveFlags are the settings of a server.
 type serveFlags struct {
 	listen, publicURL, database, config, policy, tokens, state string
-	prometheus                                                 string
+	prometheus, runbooks                                       string
 	withGateway                                                bool
 	gatewayListen, gatewayAdmin                                string
 }
@@ -69,6 +69,7 @@ evaluates its alert rules.`,
 	fl.StringVar(&f.tokens, "bootstrap-tokens", a.get("HOLDFAST_BOOTSTRAP_TOKENS_FILE", ""), "file of service tokens to enter at start ($HOLDFAST_BOOTSTRAP_TOKENS_FILE)")
 	fl.StringVar(&f.state, "state", a.stateDir(), "folder for files of this server ($HOLDFAST_STATE_DIR)")
 	fl.StringVar(&f.prometheus, "prometheus-url", a.get("HOLDFAST_PROMETHEUS_URL", ""), "a Prometheus of your own; without it one runs in this process ($HOLDFAST_PROMETHEUS_URL)")
+	fl.StringVar(&f.runbooks, "runbooks", a.get("HOLDFAST_RUNBOOKS", ""), "folder with runbooks of your own, beside those that ship with holdfast ($HOLDFAST_RUNBOOKS)")
 	fl.BoolVar(&f.withGateway, "with-gateway", false, "also run a gateway in this process")
 	fl.StringVar(&f.gatewayListen, "gateway-listen", a.get("GPUGUARD_LISTEN", "127.0.0.1:8081"), "address of that gateway ($GPUGUARD_LISTEN)")
 	fl.StringVar(&f.gatewayAdmin, "gateway-admin-listen", a.get("GPUGUARD_ADMIN_LISTEN", "127.0.0.1:9081"), "its admin address ($GPUGUARD_ADMIN_LISTEN)")
@@ -129,7 +130,7 @@ func (a *app) serverOptions(f serveFlags) (server.Options, error) {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	opts := server.Options{
-		Addr: f.listen, PublicURL: f.publicURL, DatabaseURL: f.database,
+		Addr: f.listen, PublicURL: f.publicURL, DatabaseURL: f.database, RunbookDir: f.runbooks,
 		Console: web.Handler(web.Options{}), Logger: log, Registerer: reg, Gatherer: reg,
 	}
 	if opts.DatabaseURL == "" {
