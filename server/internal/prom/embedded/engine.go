@@ -183,7 +183,7 @@ func (e *Engine) begin(db *tsdb.DB) error {
 	r := &running{
 		db: db, scrape: scraper, sender: sender, stop: stop, queries: queries, abort: abort,
 		targets: make(chan map[string][]*targetgroup.Group), pools: map[string]string{},
-		rules:   e.ruleManager(ctx, db),
+		rules: e.ruleManager(ctx, db),
 	}
 	if err := e.apply(r, e.jobs); err != nil {
 		stop()

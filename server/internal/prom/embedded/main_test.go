@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,5 +10,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(victimEnv); dir != "" {
+		victim(dir)
+	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(testenv.Exit))
 }
