@@ -24,6 +24,7 @@ export default defineConfig({
     include: ["src/**/*.test.{ts,tsx}"],
     setupFiles: ["src/test/setup.ts"],
     restoreMocks: true,
+    testTimeout: 20_000,
     // Times in tests are the same on every machine.
     env: { TZ: "Europe/Berlin" },
   },

@@ -20,11 +20,7 @@ type Props = {
 export function Sparkline({ name, unit, points, span, thresholds = [] }: Props) {
   const range = extremes(points);
   if (!span || !range) {
-    return (
-      <span className={classes.none} role="img" aria-label={`${name}: no data`}>
-        no data
-      </span>
-    );
+    return <span className={classes.none} role="img" aria-label={`${name}, no curve: no data`} />;
   }
   const drawn = spark(points, span, box);
   const said = `${name}, last ${length(span.to - span.from)}: ${measured(range.low, unit)} to ${measured(range.high, unit)}, now ${measured(points.at(-1)?.value, unit)}`;

@@ -1,5 +1,5 @@
 import type uPlot from "uplot";
-import { measure, type Unit } from "../format/unit";
+import { axisLabels, type Unit } from "../format/unit";
 import type { ChartColors } from "./colors";
 import { valueRange } from "./columns";
 import { drawMarks } from "./draw";
@@ -41,7 +41,7 @@ export function chartOptions(wanted: Wanted): uPlot.Options {
   return {
     width: wanted.width,
     height: wanted.height,
-    padding: [10, 8, 0, 0],
+    padding: [10, 18, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,
@@ -74,7 +74,7 @@ export function chartOptions(wanted: Wanted): uPlot.Options {
         size: 52,
         gap: 4,
         space: 34,
-        values: (_plot, values) => values.map((value) => measure(value, unit)?.figure ?? ""),
+        values: (_plot, values) => axisLabels(values, unit),
       },
     ],
     series: [

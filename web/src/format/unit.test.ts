@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytes, measure, measured, type Unit } from "./unit";
+import { axisLabels, bytes, measure, measured, type Unit } from "./unit";
 
 describe("measurements", () => {
   it.each<[number, Unit, string]>([
@@ -29,6 +29,18 @@ describe("measurements", () => {
 
   it("shows a unit that only a newer server knows", () => {
     expect(measured(7, "joules_per_token" as Unit)).toBe("7 joules per token");
+  });
+});
+
+describe("the labels of an axis", () => {
+  it.each<[number[], Unit, string[]]>([
+    [[0, 0.5, 1], "seconds", ["0 s", "0.5 s", "1 s"]],
+    [[0, 0.2, 0.4], "seconds", ["0 ms", "200 ms", "400 ms"]],
+    [[0, 0.005], "ratio", ["0 %", "0.5 %"]],
+    [[0, 0.04], "seconds_per_token", ["0", "40"]],
+    [[0, 1500], "tokens_per_second", ["0", "1,500"]],
+  ])("%j %s are %j", (values, unit, labels) => {
+    expect(axisLabels(values, unit)).toEqual(labels);
   });
 });
 

@@ -47,6 +47,23 @@ export function measured(value: number | null | undefined, unit: Unit): string {
   return parts ? `${parts.figure} ${parts.unit}` : noData;
 }
 
+/** Labels of an axis. All of them count the same, whatever their size. */
+export function axisLabels(values: readonly number[], unit: Unit): string[] {
+  const small = unit === "seconds" && Math.max(...values.map(Math.abs)) < 1;
+  return values.map((value) => {
+    switch (unit) {
+      case "seconds_per_token":
+        return figure(value * 1000);
+      case "seconds":
+        return small ? `${figure(value * 1000)} ms` : `${figure(value)} s`;
+      case "ratio":
+        return `${figure(value * 100)} %`;
+      default:
+        return figure(value);
+    }
+  });
+}
+
 const sizes = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /** "512 B", "1.5 GiB", "79 GiB": powers of 1024; "no data" where nothing was measured. */

@@ -1,4 +1,4 @@
-import { cleanup } from "@testing-library/react";
+import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
 
 // What the component library asks of a browser and happy-dom does not have.
@@ -11,6 +11,9 @@ globalThis.ResizeObserver ??= class {
 if (!("fonts" in document)) {
   Object.defineProperty(document, "fonts", { value: new EventTarget() });
 }
+
+// A machine that is busy with other builds is slow, not wrong.
+configure({ asyncUtilTimeout: 5_000 });
 
 afterEach(() => {
   cleanup();

@@ -30,7 +30,6 @@ export function PaletteButton() {
         className={classes.button}
         leftSection={<IconCommand size={16} aria-hidden />}
         onClick={open}
-        aria-label="Command palette"
         aria-haspopup="dialog"
         aria-keyshortcuts="Control+K Meta+K"
         data-testid="palette-button"

@@ -63,14 +63,16 @@ export function IncidentPage() {
                 <RunbooksPanel detail={data} onStart={start} />
                 <Runs runs={data.runs} onRevert={setReverting} />
                 <SignalsPanel detail={data} />
+              </div>
+              <div className={classes.column}>
                 <Panel
                   title="Alerts"
                   hint={`${data.incident.firing} firing, ${data.incident.resolved} resolved`}
                 >
                   <AlertList alerts={data.alerts} truncated={data.incident.truncated} />
                 </Panel>
+                <Timeline incident={id} />
               </div>
-              <Timeline incident={id} />
             </div>
           </>
         )}

@@ -31,7 +31,7 @@ function When({ mark }: { mark: Mark }) {
   const from = new Date(mark.from);
   const to = new Date(mark.to);
   const now = new Date();
-  const moment = mark.from === mark.to && !mark.open;
+  const moment = mark.to - mark.from < 1_000 && !mark.open;
   return (
     <span
       className={classes.when}

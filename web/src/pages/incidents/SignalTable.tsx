@@ -16,30 +16,22 @@ export function SignalTable(props: {
   opened: number;
 }) {
   return (
-    <div className={classes.scroll}>
-      <table className={classes.table} data-testid="signal-table">
-        <thead>
-          <tr>
-            <th scope="col">Signal</th>
-            <th scope="col">Before it opened</th>
-            <th scope="col">Lowest</th>
-            <th scope="col">Highest</th>
-            <th scope="col">Last</th>
-          </tr>
-        </thead>
-        <tbody>
-          {props.charts.map(({ key, title, signal }) => (
-            <Row
-              key={key}
-              title={title}
-              signal={signal}
-              range={props.range}
-              opened={props.opened}
-            />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <table className={classes.table} data-testid="signal-table">
+      <thead>
+        <tr>
+          <th scope="col">Signal</th>
+          <th scope="col">Before it opened</th>
+          <th scope="col">Lowest</th>
+          <th scope="col">Highest</th>
+          <th scope="col">Last</th>
+        </tr>
+      </thead>
+      <tbody>
+        {props.charts.map(({ key, title, signal }) => (
+          <Row key={key} title={title} signal={signal} range={props.range} opened={props.opened} />
+        ))}
+      </tbody>
+    </table>
   );
 }
 

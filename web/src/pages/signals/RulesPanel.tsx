@@ -8,10 +8,10 @@ import { Empty, Loaded, Panel } from "../../ui/Panel";
 import { Tag, type Tone } from "../../ui/Tag";
 import { Ago } from "../../ui/Time";
 import { NoMetrics } from "./NoMetrics";
-import { loudestFirst } from "./order";
+import { byVoice, meaningOf } from "./order";
 import classes from "./SignalsPage.module.css";
 
-/** The alert rules with their state, those that fire first; recording rules folded away. */
+/** The alert rules that say something now; quiet ones and recording rules are folded away. */
 export function RulesPanel() {
   const rules = useQuery(rulesQuery);
   const firing = rules.data?.items.filter(({ state }) => state === "firing").length ?? 0;
@@ -28,32 +28,42 @@ export function RulesPanel() {
               </Empty>
             );
           }
-          const sorted = loudestFirst(items);
-          const recording = sorted.filter(({ alerting }) => !alerting);
+          const { loud, quiet, recording } = byVoice(items);
           return (
             <>
-              <ul className="hf-list">
-                {sorted
-                  .filter(({ alerting }) => alerting)
-                  .map((rule) => (
-                    <Rule key={`${rule.group} ${rule.name} ${rule.query}`} rule={rule} />
-                  ))}
-              </ul>
-              {recording.length > 0 && (
-                <details className={classes.recorded}>
-                  <summary>{plural(recording.length, "recording rule")}</summary>
-                  <ul className="hf-list">
-                    {recording.map((rule) => (
-                      <Rule key={`${rule.group} ${rule.name} ${rule.query}`} rule={rule} />
-                    ))}
-                  </ul>
-                </details>
+              {loud.length === 0 && (
+                <Text size="sm" c="var(--hf-muted)">
+                  No alert rule fires, waits to fire or fails.
+                </Text>
               )}
+              <Rules rules={loud} />
+              <Folded name="quiet alert rule" rules={quiet} />
+              <Folded name="recording rule" rules={recording} />
             </>
           );
         }}
       </Loaded>
     </Panel>
+  );
+}
+
+function Rules({ rules }: { rules: readonly AlertRule[] }) {
+  return (
+    <ul className="hf-list">
+      {rules.map((rule) => (
+        <Rule key={`${rule.group} ${rule.name} ${rule.query}`} rule={rule} />
+      ))}
+    </ul>
+  );
+}
+
+function Folded({ name, rules }: { name: string; rules: readonly AlertRule[] }) {
+  if (rules.length === 0) return null;
+  return (
+    <details className={classes.folded}>
+      <summary>{plural(rules.length, name)}</summary>
+      <Rules rules={rules} />
+    </details>
   );
 }
 
@@ -64,6 +74,7 @@ const stateTones: Record<NonNullable<AlertRule["state"]>, Tone> = {
 };
 
 function Rule({ rule }: { rule: AlertRule }) {
+  const meaning = meaningOf(rule);
   return (
     <li className={classes.row} data-testid="rule">
       <div className={classes.head}>
@@ -84,7 +95,7 @@ function Rule({ rule }: { rule: AlertRule }) {
           </Text>
         )}
       </div>
-      {rule.annotations?.summary && <Text size="sm">{rule.annotations.summary}</Text>}
+      {meaning && <Text size="sm">{meaning}</Text>}
       <code className={classes.query}>{rule.query}</code>
       {rule.error && (
         <Text size="sm" c="var(--hf-bad-text)" className={classes.name}>

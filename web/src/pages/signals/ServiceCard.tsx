@@ -54,7 +54,10 @@ function Signal(props: {
   const value = measure(signal.value, signal.unit);
   return (
     <div className={classes.signal} data-health={signal.health} data-testid="signal">
-      <dt title={signal.help}>{signal.title}</dt>
+      <dt title={signal.help}>
+        {signal.title}
+        {signal.source && <span className={classes.source}>{signal.source}</span>}
+      </dt>
       <dd className={classes.value} title={when(signal.at)}>
         {value ? (
           <>
@@ -63,8 +66,7 @@ function Signal(props: {
           </>
         ) : (
           <span className={classes.none}>no data</span>
-        )}{" "}
-        {signal.source && <span className={classes.source}>{signal.source}</span>}
+        )}
       </dd>
       <dd className={classes.curve}>
         <Sparkline

@@ -42,6 +42,25 @@ export function loudestFirst(rules: readonly AlertRule[]): AlertRule[] {
   );
 }
 
+/** Rules by whether they have something to say: alerts that fire, wait or fail, quiet ones, and recordings. */
+export function byVoice(rules: readonly AlertRule[]) {
+  const sorted = loudestFirst(rules);
+  const isLoud = ({ alerting, state, health }: AlertRule) =>
+    health === "err" || (alerting && (state === "firing" || state === "pending"));
+  return {
+    loud: sorted.filter(isLoud),
+    quiet: sorted.filter((rule) => rule.alerting && !isLoud(rule)),
+    recording: sorted.filter((rule) => !rule.alerting && !isLoud(rule)),
+  };
+}
+
+/** What a rule means in plain words; its texts with templates are for the alerts it makes. */
+export function meaningOf({ annotations = {} }: AlertRule): string | undefined {
+  return [annotations.summary, annotations.description].find(
+    (text) => text && !text.includes("{{"),
+  );
+}
+
 const targetOrder: readonly ScrapeTarget["health"][] = ["down", "unknown", "up"];
 
 /** Targets that do not answer first. */
