@@ -1,6 +1,6 @@
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import type { RunbookRun } from "../../api/types";
 import { serverNow } from "../../format/clock";
 import { parseDuration, span } from "../../format/duration";
@@ -29,8 +29,14 @@ type Props = {
 export function StepCard({ run, number, state, onRefused }: Props) {
   const { step } = state;
   const current = isLiveRun(run) && run.current === number - 1;
+  const card = useRef<HTMLLIElement>(null);
+  useEffect(() => {
+    // Only when it is out of sight.
+    if (current) card.current?.scrollIntoView?.({ block: "nearest" });
+  }, [current]);
   return (
     <li
+      ref={card}
       value={number}
       className={classes.card}
       data-testid="step"
@@ -84,6 +90,7 @@ function Outcome({ state, current }: { state: StepState; current: boolean }) {
   const { step } = state;
   const took = state.ended_at ? tookMs(state, serverNow()) : undefined;
   const deciding = state.choice && state.by;
+  const facts = factsOf(state, took);
   return (
     <>
       {current && state.detail && <p className={classes.detail}>{state.detail}</p>}
@@ -96,19 +103,14 @@ function Outcome({ state, current }: { state: StepState; current: boolean }) {
             <Countdown from={state.started_at} until={state.deadline} />
           </span>
         )}
-        <Text size="xs" c="var(--hf-muted)" component="span">
-          {[
-            state.attempt > 1 ? `attempt ${state.attempt}` : "",
-            took !== undefined ? `took ${span(took)}` : "",
-            !state.started_at && step.timeout ? `at most ${length(step.timeout)}` : "",
-            !state.started_at ? onFailure[step.on_failure] : "",
-          ]
-            .filter(Boolean)
-            .join(" · ")}
-        </Text>
+        {facts.length > 0 && (
+          <Text size="xs" c="var(--hf-muted)" component="span">
+            {facts.join(" · ")}
+          </Text>
+        )}
         {state.started_at && (
           <Text size="xs" c="var(--hf-muted)" component="span">
-            began <Time at={state.started_at} />
+            {state.status === "asking" ? "asks since" : "began"} <Time at={state.started_at} />
             {state.ended_at && (
               <>
                 , over <Time at={state.ended_at} />
@@ -127,6 +129,17 @@ function Outcome({ state, current }: { state: StepState; current: boolean }) {
       </div>
     </>
   );
+}
+
+/** How often, how long, and, before it began, what bounds it. */
+function factsOf({ step, attempt, started_at }: StepState, took: number | undefined): string[] {
+  const facts = [];
+  if (attempt > 1) facts.push(`attempt ${attempt}`);
+  if (took !== undefined) facts.push(`took ${span(took)}`);
+  if (!started_at && step.timeout) facts.push(`at most ${length(step.timeout)}`);
+  if (!started_at && step.wait) facts.push(`waits ${length(step.wait)}`);
+  if (!started_at && step.kind !== "note") facts.push(onFailure[step.on_failure]);
+  return facts;
 }
 
 /** "3 min" of "3m0s". */
