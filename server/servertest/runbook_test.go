@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -37,18 +38,31 @@ func (g *gauges) Query(_ context.Context, query string, _ time.Time) ([]signals.
 	defer g.mu.Unlock()
 	for part, v := range g.values {
 		if strings.Contains(query, part) {
-			return []signals.Sample{{Value: v, At: time.Now()}}, nil
+			return []signals.Sample{{Labels: map[string]string{"service": "llm", "environment": "prod"}, Value: v, At: time.Now()}}, nil
 		}
 	}
 	return nil, nil
 }
 
-func (g *gauges) QueryRange(context.Context, string, observe.Range) ([]signals.Series, error) {
-	return nil, nil
+func (g *gauges) QueryRange(ctx context.Context, query string, _ observe.Range) (out []signals.Series, err error) {
+	now, err := g.Query(ctx, query, time.Time{})
+	for _, v := range now {
+		out = append(out, signals.Series{Points: []signals.Point{{At: v.At, Value: v.Value}}})
+	}
+	return out, err
 }
-func (g *gauges) Rules(context.Context) ([]observe.RuleGroup, error) { return nil, nil }
-func (g *gauges) Targets(context.Context) ([]observe.Target, error)  { return nil, nil }
-func (g *gauges) Kind() observe.Kind                                 { return observe.Remote }
+
+func (g *gauges) Rules(ctx context.Context) ([]observe.RuleGroup, error) {
+	now, err := g.Query(ctx, "rules", time.Time{})
+	rule := observe.Rule{Name: "QueueLong", Query: "x", Alerting: true, State: observe.RuleFiring, Health: "ok", Labels: map[string]string{"service": "llm", "environment": "prod"}}
+	for _, v := range now {
+		rule.Alerts = append(rule.Alerts, observe.ActiveAlert{Labels: rule.Labels, State: observe.RuleFiring, ActiveAt: v.At, Value: v.Value})
+	}
+	return []observe.RuleGroup{{Name: "g", Rules: []observe.Rule{rule}}}, err
+}
+
+func (g *gauges) Targets(context.Context) ([]observe.Target, error) { return nil, nil }
+func (g *gauges) Kind() observe.Kind                                { return observe.Remote }
 
 // healthy are the numbers of a service that is well again.
 func healthy() *gauges {
@@ -358,4 +372,33 @@ func TestARunbookSurvivesAStopOfTheServerAtEveryStep(t *testing.T) {
 		requireChainWhole(t, s)
 		t.Logf("%s: %d hard stops", database, restarts)
 	})
+}
+
+// Numbers that are none come out as null wherever metrics are read.
+func TestC27_NoAnswerAboutMetricsIsA500(t *testing.T) {
+	t.Parallel()
+	odd := &gauges{values: map[string]float64{"": math.NaN()}}
+	s := servertest.New(t, servertest.Options{WithoutSlack: true, Server: func(o *server.Options) { o.Metrics = odd }})
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64} {
+		odd.set("", v)
+		for _, path := range []string{
+			"query?query=x", "query_range?query=x&start=2026-02-03T14:00:00Z&end=2026-02-03T14:00:00Z&step=1s",
+			"signals", "signals?service=llm&environment=prod", "rules", "targets",
+		} {
+			a := s.Do(servertest.Request{Method: http.MethodGet, Path: "/api/v1/" + path, Token: s.APIToken("mallory")})
+			require.Equal(t, http.StatusOK, a.Status, "C27 %s with %g: %s", path, v, a.Body)
+			require.True(t, json.Valid([]byte(a.Body)), a.Body)
+			if math.IsNaN(v) && path != "targets" {
+				require.Contains(t, a.Body, `"value":null`, path)
+				require.Contains(t, a.Body, `"service":"llm"`, path)
+			}
+		}
+	}
+	for _, path := range []string{
+		"query", "query?query=x&time=now", "query_range?query=x&start=2026-02-03T14:00:00Z&end=2026-02-03T13:00:00Z&step=1s",
+		"query_range?query=x&start=2026-02-03T14:00:00Z&end=2026-02-04T14:00:00Z&step=1s", "query_range?query=x&start=2026-02-03T14:00:00Z&end=2026-02-03T14:00:00Z&step=0s",
+	} {
+		a := s.Do(servertest.Request{Method: http.MethodGet, Path: "/api/v1/" + path, Token: s.APIToken("mallory")})
+		require.Equal(t, http.StatusBadRequest, a.Status, "%s: %s", path, a.Body)
+	}
 }
