@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/gpuguard/internal/gateway"
@@ -203,4 +205,35 @@ func TestTooLargeBodyIsRefusedBeforeItIsSent(t *testing.T) {
 		require.Equal(t, http.StatusRequestEntityTooLarge, raw(b, head+"Content-Length: 11\r\n\r\n"))
 		require.Equal(t, http.StatusContinue, raw(b, head+"Content-Length: 2\r\n\r\n"))
 	})
+}
+
+// What alert rules need of the gateway's metrics: the service of each dependency,
+// and which answers of a degrade path helped the caller.
+func TestMetricsTellServicesAndUsefulDegradedAnswers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		status         int
+		useful, others int
+	}{{http.StatusOK, 2, 0}, {http.StatusServiceUnavailable, 0, 2}} {
+		inBubble(t, only(jsonAnswer(http.StatusOK, goodAnswer)), func(d *policy.Document) {
+			d.Dependencies["llm"] = policy.Dependency{Service: "chat-model", Breaker: policy.Breaker{Forced: policy.ForcedOpen}}
+			d.Dependencies["plain"] = policy.Dependency{}
+			r := d.Routes["chat"]
+			r.Fallback = &policy.Fallback{Status: tt.status, ContentType: "application/json", Body: "{}"}
+			d.Routes["chat"] = r
+		}, func(t *testing.T, b *bench) {
+			b.chat(plainBody)
+			b.chat(plainBody)
+			require.NoError(t, testutil.GatherAndCompare(b.registry, strings.NewReader(fmt.Sprintf(`
+# HELP gpuguard_degraded_total Requests answered by a degrade path; useful ones with a 2xx status.
+# TYPE gpuguard_degraded_total counter
+gpuguard_degraded_total{dependency="llm",kind="static",route="chat",useful="false"} %d
+gpuguard_degraded_total{dependency="llm",kind="static",route="chat",useful="true"} %d
+# HELP gpuguard_dependency_info 1 for each dependency, with the catalogue service it is.
+# TYPE gpuguard_dependency_info gauge
+gpuguard_dependency_info{dependency="llm",service="chat-model"} 1
+gpuguard_dependency_info{dependency="plain",service="plain"} 1
+`, tt.others, tt.useful)), "gpuguard_degraded_total", "gpuguard_dependency_info"))
+		})
+	}
 }
