@@ -65,7 +65,9 @@ type (
 
 // Defaults of a step that names no timeout, by kind. A decision has none.
 const (
-	defaultActionTimeout = 90 * time.Second
+	// defaultActionTimeout is longer than the two minutes for which the action
+	// engine judges a run that the data does not confirm.
+	defaultActionTimeout = 150 * time.Second
 	defaultCheckTimeout  = time.Minute
 )
 
