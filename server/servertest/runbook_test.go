@@ -47,7 +47,7 @@ func (g *gauges) Query(_ context.Context, query string, _ time.Time) ([]signals.
 func (g *gauges) QueryRange(ctx context.Context, query string, _ observe.Range) (out []signals.Series, err error) {
 	now, err := g.Query(ctx, query, time.Time{})
 	for _, v := range now {
-		out = append(out, signals.Series{Points: []signals.Point{{At: v.At, Value: v.Value}}})
+		out = append(out, signals.Series{Labels: v.Labels, Points: []signals.Point{{At: v.At, Value: v.Value}}})
 	}
 	return out, err
 }

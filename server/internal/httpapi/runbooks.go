@@ -180,7 +180,7 @@ func toStep(s runbooks.Step) gen.RunbookStep {
 	for _, c := range s.Choices {
 		out.Choices = appendTo(out.Choices, struct {
 			Goto  *string `json:"goto,omitempty"`
-			Id    string  `json:"id"` //nolint:revive // the generated name
+			Id    string  `json:"id"`
 			Label string  `json:"label"`
 		}{text(c.Goto), c.ID, c.Label})
 	}
