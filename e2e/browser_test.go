@@ -29,6 +29,29 @@ func TestBrowserConsole(t *testing.T) {
 	require.Equal(t, 0, d.interrupt(), "%s", d.out)
 }
 
+// TestBrowserStory walks the slow-model runbook through in the console while the
+// story plays.
+func TestBrowserStory(t *testing.T) {
+	chromium, npm := browser(t)
+	d := startDemo(t, "--story", "slow-model", "--story-warmup", "30s", "--story-hold", "10s")
+	begun := time.Now()
+	pictures := os.Getenv("HOLDFAST_E2E_SCREENSHOTS") // kept for those who want to look
+	if pictures == "" {
+		pictures = t.TempDir()
+	}
+	suite := start(t, []string{
+		"HOLDFAST_E2E_LOGIN_URL=" + d.loginLink(), "HOLDFAST_E2E_SCREENSHOTS=" + pictures, "HOLDFAST_E2E_CHROMIUM=" + chromium,
+	}, npm, "--prefix", "../web", "run", "--silent", "e2e:story")
+	require.Equal(t, 0, suite.waitFor(10*time.Minute), "the console's story failed:\n%s\n%s", suite.out, d.out)
+	t.Logf("the runbook in the console took %s", time.Since(begun).Round(time.Second))
+	events := d.events(t)
+	require.Contains(t, events, "calm")
+	require.Contains(t, events, "rollback")
+	executed := d.admin.audited(t, "action.executed")
+	require.Equal(t, 2, executed, "one run for each action step")
+	require.Equal(t, 0, d.interrupt(), "%s", d.out)
+}
+
 // TestBrowserSlackPage presses the buttons of the simulated Slack's page.
 func TestBrowserSlackPage(t *testing.T) {
 	chromium, _ := browser(t)
