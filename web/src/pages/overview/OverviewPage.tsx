@@ -22,10 +22,10 @@ export function OverviewPage() {
         <div className={classes.column}>
           <IncidentsPanel />
           <HealthPanel />
-          <RunbookRunsPanel />
-          <LeasesPanel />
         </div>
         <div className={classes.column}>
+          <LeasesPanel />
+          <RunbookRunsPanel />
           <GatewaysPanel />
           <CalendarPanel withinMs={comingMs} />
         </div>
