@@ -180,7 +180,7 @@ func (j Job) check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
 		switch {
-		case !model.LabelName(name).IsValid() || len(name) > 1 && name[:2] == "__" || slices.Contains(reserved, name):
+		case !model.UTF8Validation.IsValidLabelName(name) || len(name) > 1 && name[:2] == "__" || slices.Contains(reserved, name):
 			return fmt.Errorf("the label %q cannot be set", name)
 		case !model.LabelValue(j.Labels[name]).IsValid():
 			return fmt.Errorf("the label %q is not UTF-8", name)

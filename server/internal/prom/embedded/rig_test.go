@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,8 +91,8 @@ func (b *inbox) deliver(_ context.Context, body []byte) error {
 func (b *inbox) last(name string, status alert.Status) (alert.Incoming, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := len(b.got) - 1; i >= 0; i-- {
-		for _, a := range b.got[i].Alerts {
+	for _, n := range slices.Backward(b.got) {
+		for _, a := range n.Alerts {
 			if a.Labels["alertname"] == name && a.Status == status {
 				return a, true
 			}

@@ -258,7 +258,7 @@ func (u unitTests) shortest() []unitTest {
 // The rules fire when they should and only then: the same files that promtool
 // runs where it is installed. Evaluation is Prometheus' own code on one goroutine,
 // so the race detector, with which all of it takes minutes, sees one test of each
-// file; run the others with: go test -run TestRules ./server/internal/prom/embedded
+// file. The others run with go test -run TestRules, without -race.
 func TestRulesAsPromtoolTestsThem(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(deployed + "/tests/*.test.yml")

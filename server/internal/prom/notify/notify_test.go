@@ -84,6 +84,11 @@ func (r *rig) start() {
 	r.sender, r.stop = s, func() { cancel(); <-done }
 }
 
+// pass lets time go by in the bubble.
+func pass(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // the clock of synctest: it costs no time
+}
+
 // evaluate reports one evaluation of a rule and lets the sender act on it.
 func (r *rig) evaluate(rule string, firing ...notify.Alert) {
 	r.sender.Evaluated(notify.Evaluation{Rule: rule, At: time.Now(), Firing: firing})
@@ -131,11 +136,11 @@ func TestAFiringAlertIsDeliveredAtOnceRepeatedAndResolved(t *testing.T) {
 
 		// Evaluations that change nothing send nothing; the repeat refreshes the last report.
 		for range 11 {
-			time.Sleep(5 * time.Second)
+			pass(5 * time.Second)
 			r.evaluate("r1", a)
 		}
 		require.Empty(t, r.intake.taken())
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		synctest.Wait()
 		require.Len(t, r.intake.taken(), 1)
 
@@ -144,7 +149,7 @@ func TestAFiringAlertIsDeliveredAtOnceRepeatedAndResolved(t *testing.T) {
 		require.Len(t, got, 1)
 		require.Equal(t, alert.StatusResolved, got[0].Alerts[0].Status)
 		require.WithinDuration(t, time.Now(), got[0].Alerts[0].EndsAt, time.Microsecond)
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		synctest.Wait()
 		require.Empty(t, r.intake.taken(), "a delivered end is not repeated")
 	})
@@ -160,7 +165,7 @@ func TestC25TheIdentityIsThatOfTheLabels(t *testing.T) {
 		a, b := fires(labels("pod", "a")), fires(labels("pod", "b"))
 		r.evaluate("r1", a, b)
 		r.evaluate("r1", func() notify.Alert { a.Annotations = map[string]string{"value": "6"}; return a }(), b)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		synctest.Wait()
 		got := r.intake.taken()
 		require.Len(t, got, 2)
@@ -177,7 +182,7 @@ func TestC25TheIdentityIsThatOfTheLabels(t *testing.T) {
 			require.NoError(t, err)
 			computed, err := alert.ParseAlertmanager(body, "x")
 			require.NoError(t, err)
-			require.Equal(t, computed.Alerts[0].Fingerprint, want.Fingerprint)
+			require.Equal(t, want.Fingerprint, computed.Alerts[0].Fingerprint)
 		}
 	})
 }
@@ -189,7 +194,7 @@ func TestC26RepeatsKeepAnAlertFresh(t *testing.T) {
 		defer func() { r.stop() }()
 		a := fires(labels())
 		r.evaluate("r1", a)
-		time.Sleep(10*time.Minute + time.Second)
+		pass(10*time.Minute + time.Second)
 		synctest.Wait()
 		got := r.intake.taken()
 		require.Len(t, got, 11, "the first, and one a minute")
@@ -207,14 +212,14 @@ func TestNothingIsLostWhileDeliveriesFail(t *testing.T) {
 		r.intake.refuses(errors.New("the database is down"))
 		short, long := fires(labels("pod", "short")), fires(labels("pod", "long"))
 		r.evaluate("r1", short, long)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		r.evaluate("r1", long) // short is over before anybody heard of it
-		time.Sleep(9 * time.Minute)
+		pass(9 * time.Minute)
 		synctest.Wait()
 		require.Less(t, r.intake.asked, 30, "the wait between attempts grows")
 		require.Greater(t, r.intake.asked, 15, "but not beyond half a minute")
 		r.intake.refuses(nil)
-		time.Sleep(notify.DefaultLastRetry)
+		pass(notify.DefaultLastRetry)
 		synctest.Wait()
 		got := r.intake.taken()
 		require.Len(t, got, 1, "the latest state, not the history")
@@ -251,7 +256,7 @@ func TestAFailedEvaluationResolvesNothing(t *testing.T) {
 		a := fires(labels())
 		r.evaluate("r1", a)
 		r.sender.Evaluated(notify.Evaluation{Rule: "r1", At: time.Now(), Failed: true})
-		time.Sleep(5 * time.Minute)
+		pass(5 * time.Minute)
 		synctest.Wait()
 		for _, n := range r.intake.taken() {
 			require.Equal(t, alert.StatusFiring, n.Alerts[0].Status)
@@ -308,26 +313,26 @@ func TestRestart(t *testing.T) {
 	for name, p := range map[string]phase{
 		"an alert that fires again goes on": {
 			func(r *rig, _ notify.Alert) {
-				time.Sleep(12 * time.Second)
+				pass(12 * time.Second)
 				r.evaluate("r1", fires(labels()))
 			}, []alert.Status{alert.StatusFiring}, true,
 		},
 		"an alert that ended meanwhile is resolved once evaluation has settled": {
 			func(r *rig, _ notify.Alert) {
 				for range 4 {
-					time.Sleep(5 * time.Second)
+					pass(5 * time.Second)
 					require.Empty(r.t, r.intake.got)
 					r.evaluate("r1")
 					r.evaluate("r3")
 				}
-				time.Sleep(time.Second)
+				pass(time.Second)
 				synctest.Wait()
 			}, []alert.Status{alert.StatusResolved}, true,
 		},
 		"a pending alert is waited for": {
 			func(r *rig, _ notify.Alert) {
 				for range 12 {
-					time.Sleep(5 * time.Second)
+					pass(5 * time.Second)
 					r.evaluate("r3")
 					r.sender.Evaluated(notify.Evaluation{Rule: "r1", At: time.Now(), Pending: []map[string]string{labels()}})
 				}
@@ -339,7 +344,7 @@ func TestRestart(t *testing.T) {
 		"a rule that fails says nothing": {
 			func(r *rig, _ notify.Alert) {
 				for range 12 {
-					time.Sleep(5 * time.Second)
+					pass(5 * time.Second)
 					r.evaluate("r3")
 					r.sender.Evaluated(notify.Evaluation{Rule: "r1", At: time.Now(), Failed: true})
 				}
@@ -359,7 +364,7 @@ func TestRestart(t *testing.T) {
 				require.NoError(t, err)
 				r.stop()
 				require.NoError(t, os.WriteFile(r.path, saved, 0o600)) // as kill -9 leaves it
-				time.Sleep(3 * time.Minute)
+				pass(3 * time.Minute)
 
 				r.start()
 				defer func() { r.stop() }()
@@ -383,13 +388,13 @@ func TestAnEndThatWasNotDeliveredSurvivesTheRestart(t *testing.T) {
 		r.start()
 		r.evaluate("r1", fires(labels()))
 		r.intake.refuses(errors.New("no"))
-		time.Sleep(time.Second)
+		pass(time.Second)
 		ended := time.Now()
 		r.evaluate("r1")
 		r.stop()
 		r.intake.refuses(nil)
 		r.intake.taken()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		r.start()
 		synctest.Wait()
 		got := r.intake.taken()
@@ -411,7 +416,7 @@ func TestAnAlertWhoseRuleIsGoneIsResolved(t *testing.T) {
 			`{"version":1,"alerts":[{"labels":{"alertname":"Removed"},"starts_at":"2026-02-03T10:00:00Z"},{"labels":{}}]}`), 0o600))
 		r.start()
 		defer func() { r.stop() }()
-		time.Sleep(21 * time.Second)
+		pass(21 * time.Second)
 		synctest.Wait()
 		got := r.intake.taken()
 		require.Len(t, got, 1)
@@ -486,12 +491,12 @@ func TestTheReceiverAlwaysLearnsTheTruth(t *testing.T) {
 					r.stop()
 					r.start()
 				}
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				evaluate()
 			}
 			r.intake.refuses(nil)
 			for range 20 {
-				time.Sleep(5 * time.Second)
+				pass(5 * time.Second)
 				evaluate()
 			}
 			r.stop()
