@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"holdfast/actions"
 	"holdfast/actions/actionstest"
@@ -21,6 +22,7 @@ import (
 	"holdfast/gpuguard/enginesim"
 	"holdfast/gpuguard/policy"
 	"holdfast/gpuguard/signals"
+	"holdfast/internal/testenv"
 	"holdfast/runbooks/library"
 )
 
@@ -412,4 +414,31 @@ func TestSignalSeriesAreRecorded(t *testing.T) {
 			require.True(t, recorded[d.Usual.Series], d.Usual.Series)
 		}
 	}
+}
+
+// Prometheus takes the queries of the signals, whatever a service is called.
+func TestSignalQueriesParse(t *testing.T) {
+	t.Parallel()
+	promtool := testenv.Require(t, "promtool")
+	type record struct {
+		Record string `yaml:"record"`
+		Expr   string `yaml:"expr"`
+	}
+	var records []record
+	for _, d := range signals.Golden() {
+		for _, service := range []string{"llm", `a"} or vector(1) or x{b="`, "back\\slash\n", "模型", "\xff"} {
+			queries := []string{d.Query(service, "prod"), d.UsualQuery(service, service), d.QueryAll(), d.UsualQueryAll()}
+			for _, q := range queries {
+				if q != "" {
+					records = append(records, record{fmt.Sprintf("check:%d", len(records)), q})
+				}
+			}
+		}
+	}
+	groups := map[string]any{"groups": []any{map[string]any{"name": "queries", "rules": records}}}
+	data, err := yaml.Marshal(groups)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "queries.yml")
+	require.NoError(t, os.WriteFile(file, data, 0o600))
+	execute(t, promtool, "check", "rules", file)
 }

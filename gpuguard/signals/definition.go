@@ -179,6 +179,8 @@ func selector(series, service, environment, source string) string {
 	return series + "{" + strings.Join(matchers, ",") + "}"
 }
 
-// quoted writes a PromQL string: Go's escapes are PromQL's. What is not UTF-8 is
-// replaced, as no label value has it.
-func quoted(s string) string { return strconv.Quote(strings.ToValidUTF8(s, "\uFFFD")) }
+// quoted writes a PromQL string: Go's escapes are PromQL's. What is not UTF-8
+// becomes U+FFFD, which PromQL takes in its escaped form only.
+func quoted(s string) string {
+	return strings.ReplaceAll(strconv.Quote(strings.ToValidUTF8(s, "\uFFFD")), "\uFFFD", `\ufffd`)
+}
