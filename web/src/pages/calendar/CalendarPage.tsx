@@ -3,6 +3,7 @@ import { useMediaQuery } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { changesBetweenQuery, freezesQuery } from "../../api/queries";
+import type { Change } from "../../api/types";
 import { serverNow } from "../../format/clock";
 import { Loaded, Panel } from "../../ui/Panel";
 import { useNow } from "../../ui/useNow";
@@ -44,7 +45,6 @@ export function CalendarPage() {
       from: new Date(bounds.start - around).toISOString(),
       to: new Date(bounds.end + around).toISOString(),
       service: search.service,
-      environment: search.environment,
     }),
   );
 
@@ -60,13 +60,14 @@ export function CalendarPage() {
         Calendar
       </Title>
       <Filters search={search} day={day} catalogue={catalogue.data} onChange={go} />
-      <Panel title={dayTitle(day)} hint="Local time, UTC below it" testid="calendar-day">
+      <Panel title={dayTitle(day)} hint="Local time, with UTC" testid="calendar-day">
         <Loaded query={catalogue} rows={2}>
           {(known) => (
             <Loaded query={changes} rows={5}>
               {({ items, next }) => {
                 const frozen = freezes.data?.items ?? [];
-                const lanes = lanesOf(items, frozen, known, bounds, now);
+                const shown = items.filter(isIn(search.environment));
+                const lanes = lanesOf(shown, frozen, known, bounds, now);
                 const bars = freezesOn(search, frozen, bounds);
                 const own = lanes.flatMap(({ blocks }) => blocks.map(({ change }) => change));
                 return (
@@ -114,4 +115,10 @@ export function CalendarPage() {
       <ChangeDrawer id={search.change} onClose={() => select(undefined)} />
     </div>
   );
+}
+
+/** An emergency action without an environment may be anywhere, so it is shown in each. */
+function isIn(environment: string | undefined): (change: Change) => boolean {
+  return (change) =>
+    !environment || change.environment === environment || change.environment === "";
 }

@@ -1,6 +1,7 @@
 import type { components } from "../../api/schema.gen";
 import type { Change } from "../../api/types";
 import { parseDuration } from "../../format/duration";
+import { localTime } from "../../format/time";
 import { type Catalogue, distance, relationOf, type Span, windowOf } from "../changes/guard";
 import { distanceText, type Why } from "../changes/why";
 import { dayOf, localMinuteOf } from "./day";
@@ -70,7 +71,7 @@ export function reasonsOf(asked: Answered, catalogue: Catalogue, now: number): W
   const tone = decision.decision === "allow" ? "good" : "bad";
   const told: Why[] = decision.reasons
     .filter(({ code }) => code !== "guard_band" || decision.blockers.length === 0)
-    .map(({ text }) => ({ tone, text: sentence(text) }));
+    .map(({ text }) => ({ tone, text: sentence(withLocalTimes(text, now)) }));
   const near = [...decision.blockers].sort(
     (a, b) => distance(own, windowOf(a, now)) - distance(own, windowOf(b, now)),
   );
@@ -104,6 +105,13 @@ export function neighbourhoodText(
     }
   }
   return parts.join(", ");
+}
+
+/** The server writes times in UTC, to the microsecond; people read them in local time. */
+export function withLocalTimes(text: string, now: number): string {
+  return text.replace(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z/g, (time) =>
+    localTime(new Date(time), new Date(now)),
+  );
 }
 
 function sentence(text: string): string {

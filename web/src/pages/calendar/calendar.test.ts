@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { Change, Freeze } from "../../api/types";
 import type { Catalogue, Span } from "../changes/guard";
-import { type Answered, askedSpan, localInput, neighbourhoodText, previewRequest } from "./ask";
+import {
+  type Answered,
+  askedSpan,
+  localInput,
+  neighbourhoodText,
+  previewRequest,
+  withLocalTimes,
+} from "./ask";
 import { neighbour } from "./DayView";
 import { boundsOf, dayOf, isDay, minuteOn, shiftDay, ticksOf } from "./day";
 import { agendaOf } from "./entries";
@@ -232,6 +239,13 @@ describe("a question to the calendar", () => {
   it("offers the next free time in whole minutes, not too early", () => {
     expect(localInput("2026-11-30T11:00:00Z")).toBe("2026-11-30T12:00");
     expect(localInput("2026-11-30T11:00:00.001Z")).toBe("2026-11-30T12:01");
+  });
+
+  it("gives the server's times in local time", () => {
+    expect(withLocalTimes("critical since 2026-11-30T10:38:26.892669Z; only", noon)).toBe(
+      "critical since 11:38:26; only",
+    );
+    expect(withLocalTimes("until 2026-12-01T10:38:26Z", noon)).toBe("until Tue 1 Dec 11:38");
   });
 
   it("says whose changes count", () => {

@@ -40,8 +40,8 @@ export function WhyDecision({ change }: { change: Change }) {
 function Reasons({ change, catalogue }: { change: Change; catalogue: Catalogue }) {
   const band = bandOf(catalogue, change.environment);
   const near = useQuery(
+    // Of every environment: emergency actions may name none, and count in each.
     changesBetweenQuery({
-      environment: change.environment,
       from: new Date(Date.parse(change.start) - band).toISOString(),
       to: new Date(Date.parse(change.end) + band).toISOString(),
     }),

@@ -64,7 +64,9 @@ function Body(props: Omit<Props, "step"> & { step: RunbookStep; spec: ActionSpec
         ? "There is no plan to confirm."
         : plan.data === undefined
           ? "The plan is being made."
-          : undefined;
+          : plan.data.leased.length > 0
+            ? "It would be refused: somebody holds what it changes."
+            : undefined;
   return (
     <Stack gap="md">
       <Text size="sm">{spec.summary}</Text>
@@ -83,6 +85,16 @@ function Body(props: Omit<Props, "step"> & { step: RunbookStep; spec: ActionSpec
       </section>
       {refusal}
       <Group justify="flex-end" gap="xs">
+        {plan.data && plan.data.leased.length > 0 && (
+          <Button
+            variant="default"
+            loading={plan.isFetching}
+            onClick={() => void plan.refetch()}
+            data-testid="plan-again"
+          >
+            Plan again
+          </Button>
+        )}
         <Button variant="default" onClick={onClose}>
           Cancel
         </Button>

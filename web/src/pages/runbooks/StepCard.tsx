@@ -11,7 +11,7 @@ import { AnswerButtons } from "./AnswerButtons";
 import { answerLabel } from "./answers";
 import { KindTag } from "./ComingSteps";
 import { CriterionView } from "./CriterionView";
-import { isLiveRun, tookMs } from "./progress";
+import { evidenceOf, isLiveRun, tookMs } from "./progress";
 import { actionRunQuery } from "./queries";
 import classes from "./StepCard.module.css";
 import { StepStatusTag } from "./statusTags";
@@ -65,6 +65,7 @@ export function StepCard({ run, number, state, onRefused }: Props) {
           {step.criterion && (
             <CriterionView criterion={step.criterion} state={state} live={current} />
           )}
+          {current && step.kind === "decision" && <Evidence run={run} before={number - 1} />}
           <Outcome state={state} current={current} />
           {current && state.answers.length > 0 && (
             <AnswerButtons run={run} state={state} onRefused={onRefused} />
@@ -73,6 +74,20 @@ export function StepCard({ run, number, state, onRefused }: Props) {
       </details>
       {!current && state.detail && <p className={classes.detail}>{state.detail}</p>}
     </li>
+  );
+}
+
+/** What a decision looks at: the criterion of the step before it that has one, live. */
+function Evidence({ run, before }: { run: RunbookRun; before: number }) {
+  const state = evidenceOf(run, before);
+  if (!state?.step.criterion) return null;
+  return (
+    <div>
+      <Text size="xs" c="var(--hf-muted)" mb={4}>
+        As it stands now, from “{state.step.title}”
+      </Text>
+      <CriterionView criterion={state.step.criterion} state={state} live />
+    </div>
   );
 }
 

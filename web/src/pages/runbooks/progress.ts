@@ -50,6 +50,17 @@ export function currentStep(run: RunbookRun): StepState | undefined {
   return isLiveRun(run) ? run.steps[run.current] : undefined;
 }
 
+/**
+ * The step whose criterion a decision rests on: the nearest one before it in its
+ * phase that was tried. `before` is the decision's index.
+ */
+export function evidenceOf(run: RunbookRun, before: number): StepState | undefined {
+  const phase = run.steps[before]?.step.phase;
+  return run.steps
+    .slice(0, before)
+    .findLast(({ step, status }) => step.phase === phase && step.criterion && status !== "skipped");
+}
+
 /** How long a step took, or has taken until now (ms); undefined before it began. */
 export function tookMs(state: StepState, now: number): number | undefined {
   if (!state.started_at) return undefined;

@@ -4,7 +4,7 @@ import { answeredMeanwhile, answerLabel, answersOf } from "./answers";
 import { demand, judge, measure, newest } from "./criterion";
 import { curve, range } from "./curve";
 import { draftOf, fill, valuesOf } from "./params";
-import { byPhase, currentStep, phaseMs, sayStep, tally, tookMs } from "./progress";
+import { byPhase, currentStep, evidenceOf, phaseMs, sayStep, tally, tookMs } from "./progress";
 import type { Criterion, StepState } from "./types";
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 10, 30, 12, 0, seconds)).toISOString();
@@ -196,6 +196,16 @@ describe("progress", () => {
     expect(sayStep(asking)).toBe("Step 1 of 1, Step a: a decision is needed.");
     expect(sayStep(runOf([], { status: "cancelled" }))).toBe("The run has been cancelled.");
     expect(currentStep(runOf(steps, { status: "failed", current: 2 }))).toBeUndefined();
+  });
+
+  it("shows a decision what it rests on", () => {
+    const criterion: Criterion = { query: "q", is: "<", value: 1 };
+    const tried = step("a", { criterion }, { status: "failed" });
+    const skipped = step("b", { criterion }, { status: "skipped" });
+    const later = step("d", { phase: "locate", kind: "decision" });
+    const asked = runOf([tried, skipped, step("c", { kind: "decision" }), later]);
+    expect(evidenceOf(asked, 2)).toBe(tried);
+    expect(evidenceOf(asked, 3)).toBeUndefined();
   });
 
   it("is counted and timed", () => {
