@@ -55,7 +55,7 @@ func (f *storyFlags) dayOf(doc *policy.Document) {
 		return
 	}
 	d := doc.Dependencies["llm"]
-	d.Breaker.FailureRate, d.Breaker.MinimumCalls = 1, 10000
+	d.Breaker.FailureRate, d.Breaker.MinimumCalls, d.Breaker.ConsecutiveFailures = 1, 10000, 10000
 	limit := policy.Duration(story.ReadTimeout)
 	d.Timeouts.FirstByte, d.Timeouts.Idle, d.Timeouts.Total = limit, limit, limit
 	doc.Dependencies["llm"] = d

@@ -75,7 +75,7 @@ async function walk() {
   for (;;) {
     const asked = page.getByTestId("answers");
     await asked
-      .or(page.getByText("Succeeded", { exact: true }))
+      .or(page.getByTestId("run-summary"))
       .first()
       .waitFor({ timeout: 240_000 });
     if ((await current.count()) === 0) return;
