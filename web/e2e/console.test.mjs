@@ -78,6 +78,7 @@ async function look(name) {
       const width = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(width <= viewport.width, `${at} scrolls sideways: ${width} px wide`);
       await checkAccess(at);
+      await scrollThrough();
       await page.screenshot({
         path: path.join(folder, `${name}-${viewport.width}-${colorScheme}.png`),
         fullPage: true,
@@ -86,6 +87,20 @@ async function look(name) {
   }
   await page.setViewportSize(desktop);
   await page.emulateMedia({ colorScheme: "light" });
+}
+
+/** Shows every part of the page once: a canvas that never was in view is left out of a full picture. */
+async function scrollThrough() {
+  await page.evaluate(async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(() => done()));
+    for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight / 2) {
+      window.scrollTo(0, y);
+      await frame();
+      await frame();
+    }
+    window.scrollTo(0, 0);
+    await frame();
+  });
 }
 
 async function checkAccess(at) {
@@ -126,7 +141,7 @@ test("a one-time link logs in, once, and only when asked", async () => {
 });
 
 test("the overview shows incidents, leases, gateways and the calendar, live", async () => {
-  for (const part of ["incidents", "leases", "gateways", "calendar"]) {
+  for (const part of ["incidents", "health", "leases", "gateways", "calendar"]) {
     await page.getByTestId(part).waitFor();
   }
   await page.getByTestId("incident").first().waitFor();
@@ -176,6 +191,24 @@ test("the lease is on the overview, and one click with a confirmation takes it b
   await page.getByTestId("confirm-revert").click();
   await lease.waitFor({ state: "detached" });
   await look("reverted");
+});
+
+test("every page is one press away, on the desktop and on a phone", async () => {
+  const nav = page.getByRole("navigation", { name: "Main" });
+  for (const [name, testid] of [
+    ["Signals", "rules"],
+    ["Gateways", "revisions"],
+  ]) {
+    await nav.getByRole("link", { name }).click();
+    await page.getByTestId(testid).waitFor();
+    await look(name.toLowerCase());
+  }
+  await nav.getByRole("link", { name: "Incidents" }).click();
+  await page.waitForURL(/\/incidents$/);
+  await page.getByText("All", { exact: true }).click();
+  await page.waitForURL(/all=true/);
+  await page.getByTestId("incident").first().waitFor();
+  await look("incidents");
 });
 
 test("the page broke no rule of its own on the way", () => {

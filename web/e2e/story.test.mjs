@@ -74,10 +74,7 @@ async function walk() {
   let seen = "";
   for (;;) {
     const asked = page.getByTestId("answers");
-    await asked
-      .or(page.getByTestId("run-summary"))
-      .first()
-      .waitFor({ timeout: 240_000 });
+    await asked.or(page.getByTestId("run-summary")).first().waitFor({ timeout: 240_000 });
     if ((await current.count()) === 0) return;
     const step = await current.getAttribute("data-step");
     const answer = answers[step];

@@ -7,6 +7,7 @@ import { open } from "../test/render";
 // A canvas is all that is missing here; what goes into it is tested in src/charts.
 vi.mock("uplot", () => ({
   default: class {
+    ctx = { canvas: new EventTarget() };
     setData() {}
     setSize() {}
     destroy() {}

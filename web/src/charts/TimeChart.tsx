@@ -54,7 +54,11 @@ export function TimeChart({ title, unit, columns, marks, thresholds, sync, summa
     });
     const made = new uPlot(options, aligned(columns), target.current);
     plot.current = made;
+    // A browser short of memory may drop what was drawn; it says when drawing works again.
+    const redraw = () => made.redraw();
+    made.ctx.canvas.addEventListener("contextrestored", redraw);
     return () => {
+      made.ctx.canvas.removeEventListener("contextrestored", redraw);
       plot.current = undefined;
       made.destroy();
     };

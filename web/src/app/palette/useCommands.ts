@@ -65,11 +65,11 @@ function useOpen(dialogs: Dialogs): Command[] {
       detail: [severity, service].filter(Boolean).join(", "),
       run: () => void navigate({ to: "/incidents/$id", params: { id } }),
     })),
-    ...runbookRuns.map(({ id, title, status, started_by }) => ({
+    ...runbookRuns.map(({ id, title, status, started_by, started_at }) => ({
       id: `runbook-run-${id}`,
       group: "Runbooks in progress",
       label: title,
-      detail: `${status}, ${started_by}`,
+      detail: `${status}, ${started_by} at ${localMinute(new Date(started_at), now)}`,
       run: () => void navigate({ to: "/runbooks/runs/$id", params: { id } }),
     })),
     ...runs
