@@ -73,7 +73,7 @@ function EntryView(props: { entry: Entry; day: Span; onSelect: (id: string) => v
       <span className={classes.what}>
         <b>{nameOf(change)}</b>
         <span>
-          <ChangeStatusTag status={change.status} /> {change.environment}
+          <ChangeStatusTag status={change.status} /> {change.environment || "every environment"}
           {change.requester && ` · ${change.requester}`}
         </span>
         {guard && (

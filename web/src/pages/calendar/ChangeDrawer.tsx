@@ -6,6 +6,7 @@ import { Loaded } from "../../ui/Panel";
 import { ChangeStatusTag } from "../../ui/tones";
 import { ChangeDetail } from "../changes/ChangeDetail";
 import { nameOf } from "../changes/guard";
+import classes from "./CalendarPage.module.css";
 
 /** The selected change beside the calendar. */
 export function ChangeDrawer({ id, onClose }: { id: string | undefined; onClose: () => void }) {
@@ -15,6 +16,7 @@ export function ChangeDrawer({ id, onClose }: { id: string | undefined; onClose:
       onClose={onClose}
       position="right"
       title="Change"
+      classNames={{ content: classes.drawer ?? "", header: classes.drawer ?? "" }}
       closeButtonProps={{ "aria-label": "Close the change" }}
     >
       {id && <Body id={id} />}
