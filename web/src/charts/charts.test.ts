@@ -166,6 +166,7 @@ describe("columns", () => {
     expect(valueRange(1, 10, [12])[1]).toBeCloseTo(12 * 1.08);
     expect(valueRange(1, 10, [100])[1]).toBeCloseTo(10 * 1.08);
     expect(valueRange(0, 0, [])).toEqual([0, 1]);
+    expect(valueRange(0, 0, [0.05])[1]).toBeCloseTo(0.054);
     expect(valueRange(null, null, [5])[1]).toBeCloseTo(5.4);
   });
 });

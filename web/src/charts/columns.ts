@@ -94,7 +94,7 @@ export function summarize({ times, values }: Columns, splitMs: number): Summary 
 
 /**
  * The value axis: from zero to the highest value with some air, and up to a
- * threshold that is not far above. Without data it spans the thresholds.
+ * threshold that is not far above. Where all is zero or nothing it spans the thresholds.
  */
 export function valueRange(
   low: number | null,
@@ -102,7 +102,7 @@ export function valueRange(
   thresholds: readonly number[],
 ): [number, number] {
   const top = high ?? 0;
-  const near = thresholds.filter((value) => high === null || value <= Math.max(top, 0) * 2.5);
+  const near = thresholds.filter((value) => top <= 0 || value <= top * 2.5);
   const upper = Math.max(top, 0, ...near);
   const lower = Math.min(low ?? 0, 0);
   if (upper === lower) return [lower, lower + 1];
