@@ -19,7 +19,7 @@ export function ChangeDetail({ change }: { change: Change }) {
             {utcWindow(change)}
           </Text>
         </Fact>
-        <Fact name="Environment">{change.environment}</Fact>
+        <Fact name="Environment">{change.environment || "every environment"}</Fact>
         <Fact name="Requested by">{change.requester || "a pipeline"}</Fact>
         <Fact name="Run">
           {isLink(change.url) ? (

@@ -25,7 +25,7 @@ export function ChangeRow({ change, highlighted }: { change: Change; highlighted
     >
       <div className={classes.head}>
         <Link to="/changes/$id" params={{ id: change.id }} className={classes.name}>
-          {change.service} · {change.environment}
+          {change.service} · {change.environment || "every environment"}
         </Link>
         <Tag tone="neutral">{words(change.kind)}</Tag>
         <ChangeStatusTag status={change.status} />

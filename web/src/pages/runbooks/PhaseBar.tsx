@@ -1,4 +1,4 @@
-import { IconCircle, IconCircleCheck, IconPlayerPlay } from "@tabler/icons-react";
+import { IconCircle, IconCircleCheck, IconHandStop, IconPlayerPlay } from "@tabler/icons-react";
 import classes from "./PhaseBar.module.css";
 import { type PhaseState, type PhaseView, phaseTexts } from "./progress";
 
@@ -6,6 +6,8 @@ const icons: Record<PhaseState, typeof IconCircle> = {
   done: IconCircleCheck,
   now: IconPlayerPlay,
   "to come": IconCircle,
+  ended: IconHandStop,
+  "not reached": IconCircle,
 };
 
 /** Isolate, locate, restore: where the run is. */

@@ -11,6 +11,9 @@ import { StepStatusTag } from "./statusTags";
 export function RunSummary({ run }: { run: RunbookRun }) {
   const now = serverNow();
   const end = run.ended_at ? Date.parse(run.ended_at) : now;
+  const reached = run.steps
+    .map((state, index) => ({ state, number: index + 1 }))
+    .filter(({ state }) => state.status !== "pending");
   return (
     <Panel title="Summary" hint={tally(run)} testid="run-summary">
       <dl className={classes.facts}>
@@ -47,15 +50,15 @@ export function RunSummary({ run }: { run: RunbookRun }) {
           </tr>
         </thead>
         <tbody>
-          {run.steps.map((state, index) => {
+          {reached.map(({ state, number }) => {
             const took = tookMs(state, end);
             return (
               <tr key={state.step.id}>
                 <th scope="row">
-                  {index + 1}. {state.step.title}
+                  {number}. {state.step.title}
                 </th>
                 <td>
-                  <StepStatusTag status={state.status} />
+                  <StepStatusTag status={state.status} over />
                 </td>
                 <td>{took === undefined ? "–" : span(took)}</td>
                 <td>{state.by || "–"}</td>

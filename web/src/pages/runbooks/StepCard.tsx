@@ -51,7 +51,7 @@ export function StepCard({ run, number, state, onRefused }: Props) {
           <span className={classes.title}>{step.title}</span>
           <span className={classes.tags}>
             <KindTag step={step} />
-            <StepStatusTag status={state.status} />
+            <StepStatusTag status={state.status} over={!isLiveRun(run)} />
           </span>
         </summary>
         <div className={classes.body}>

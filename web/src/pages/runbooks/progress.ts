@@ -11,7 +11,7 @@ export const phaseTexts: Record<Phase, { name: string; text: string }> = {
 };
 
 export type NumberedStep = { number: number; state: StepState };
-export type PhaseState = "done" | "now" | "to come";
+export type PhaseState = "done" | "now" | "to come" | "ended" | "not reached";
 export type PhaseView = {
   phase: Phase;
   steps: NumberedStep[];
@@ -38,8 +38,9 @@ export function byPhase(run: RunbookRun): PhaseView[] {
       const steps = numbered.filter(({ state }) => state.step.phase === phase);
       const over = steps.filter(({ state }) => isOver(state)).length;
       const current = steps.some(({ number }) => number - 1 === run.current);
-      const state: PhaseState =
-        current && isLiveRun(run) ? "now" : over === steps.length ? "done" : "to come";
+      const live = isLiveRun(run);
+      const later: PhaseState = live ? "to come" : over > 0 ? "ended" : "not reached";
+      const state: PhaseState = current && live ? "now" : over === steps.length ? "done" : later;
       return { phase, steps, over, state };
     })
     .filter(({ steps }) => steps.length > 0);
@@ -51,8 +52,8 @@ export function currentStep(run: RunbookRun): StepState | undefined {
 }
 
 /**
- * The step whose criterion a decision rests on: the nearest one before it in its
- * phase that was tried. `before` is the decision's index.
+ * The action whose effect a decision may rest on: the nearest one before it in its
+ * phase that was tried and has a criterion. `before` is the decision's index.
  */
 export function evidenceOf(run: RunbookRun, before: number): StepState | undefined {
   const phase = run.steps[before]?.step.phase;

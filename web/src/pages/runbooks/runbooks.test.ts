@@ -190,6 +190,13 @@ describe("progress", () => {
     expect(byPhase(run)[1]?.steps.map(({ number }) => number)).toEqual([3, 4]);
   });
 
+  it("of a run that ended leaves nothing to come", () => {
+    const done = step("c", { phase: "locate" }, { status: "passed" });
+    const rest = [done, step("d", { phase: "locate" }), step("e", { phase: "restore" })];
+    const ended = runOf([...steps.slice(0, 2), ...rest], { status: "cancelled", current: 3 });
+    expect(byPhase(ended).map(({ state }) => state)).toEqual(["done", "ended", "not reached"]);
+  });
+
   it("is said in one sentence", () => {
     expect(sayStep(run)).toBe("Step 3 of 4, Step c: failed, it asks what to do.");
     const asking = runOf([step("a", { kind: "decision" }, { status: "asking" })]);
@@ -200,8 +207,8 @@ describe("progress", () => {
 
   it("shows a decision what it rests on", () => {
     const criterion: Criterion = { query: "q", is: "<", value: 1 };
-    const tried = step("a", { criterion }, { status: "failed" });
-    const skipped = step("b", { criterion }, { status: "skipped" });
+    const tried = step("a", { kind: "action", criterion }, { status: "failed" });
+    const skipped = step("b", { kind: "action", criterion }, { status: "skipped" });
     const later = step("d", { phase: "locate", kind: "decision" });
     const asked = runOf([tried, skipped, step("c", { kind: "decision" }), later]);
     expect(evidenceOf(asked, 2)).toBe(tried);

@@ -38,8 +38,10 @@ const stepLooks: Record<StepState["status"], Look> = {
   skipped: { tone: "neutral", text: "skipped", Icon: IconPlayerSkipForward },
 };
 
-export function StepStatusTag({ status }: { status: StepState["status"] }) {
-  return <LookTag look={stepLooks[status] ?? stepLooks.pending} />;
+/** How a step stands; `over` is whether its run has ended, so that nothing is to come. */
+export function StepStatusTag({ status, over }: { status: StepState["status"]; over: boolean }) {
+  const look = stepLooks[status] ?? stepLooks.pending;
+  return <LookTag look={over && status === "pending" ? { ...look, text: "not reached" } : look} />;
 }
 
 const verdictLooks: Record<Verdict, Look> = {
