@@ -295,7 +295,7 @@ func TestRulesPreferTheSameNames(t *testing.T) {
 	records := map[string]string{
 		"service:queue:requests": signals.Queue, "service:running:requests": signals.Running, "service:decode:seconds_per_token": signals.Decode,
 		"service:output:tokens_rate1m": signals.Tokens, "service:kv_use:ratio": signals.KVUse, "service:preemptions:rate1m": signals.Preemptions,
-		"service:finished:rate1m": signals.Finished,
+		"service:finished:rate1m": signals.Finished, "service:answer:tokens": signals.Answer,
 	}
 	for _, r := range readRules(t) {
 		signal, ok := records[r.Record]

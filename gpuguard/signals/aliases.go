@@ -17,6 +17,8 @@ const (
 	QueueTime   = "queue_time"
 	Preemptions = "preemptions"
 	Finished    = "finished"
+	// Answer is the mean length of an answer.
+	Answer = "answer"
 )
 
 // measure is what an engine signal counts and the values it can have.
@@ -37,6 +39,7 @@ var measures = map[string]measure{
 	QueueTime:     {Seconds, anyNumber, Max, SourceEngine},
 	Decode:        {SecondsPerToken, anyNumber, Max, SourceEngine},
 	Tokens:        {TokensPerSecond, anyNumber, Sum, SourceEngine},
+	Answer:        {TokensPerRequest, anyNumber, Max, SourceEngine},
 	KVUse:         {Ratio, 1, Max, SourceEngine},
 	Preemptions:   {RequestsPerSecond, anyNumber, Sum, SourceEngine},
 	Finished:      {RequestsPerSecond, anyNumber, Sum, SourceEngine},

@@ -14,6 +14,7 @@ const (
 	Requests          Unit = "requests"
 	SecondsPerToken   Unit = "seconds_per_token"
 	TokensPerSecond   Unit = "tokens_per_second"
+	TokensPerRequest  Unit = "tokens_per_request"
 	Ratio             Unit = "ratio" // 0 to 1
 	Seconds           Unit = "seconds"
 	RequestsPerSecond Unit = "requests_per_second"

@@ -44,7 +44,7 @@ type Share struct {
 	GoodPerSecond     float64 `json:"good_per_second"`
 	DegradedPerSecond float64 `json:"degraded_per_second"`
 	RefusedPerSecond  float64 `json:"refused_per_second"`
-	// FailedRatio is the share of calls that failed (0–1); refused ones count as calls.
+	// FailedRatio is the share of failed calls among those that were let in (0–1), as the rules count.
 	FailedRatio float64 `json:"failed_ratio"`
 	// AttemptsPerCall shows how much retries amplify.
 	AttemptsPerCall float64 `json:"attempts_per_call"`
@@ -103,8 +103,10 @@ func shareOf(sum [results]int, attempts int, seconds float64) Share {
 		Calls: calls, GoodPerSecond: float64(sum[good]) / seconds,
 		DegradedPerSecond: float64(sum[degraded]) / seconds, RefusedPerSecond: float64(sum[refused]) / seconds,
 	}
+	if judged := calls - sum[refused]; judged > 0 {
+		s.FailedRatio = float64(sum[failed]) / float64(judged)
+	}
 	if calls > 0 {
-		s.FailedRatio = float64(sum[failed]) / float64(calls)
 		s.AttemptsPerCall = float64(attempts) / float64(calls)
 	}
 	return s
