@@ -14,7 +14,7 @@ import (
 // Bounds of a Request.
 const (
 	minKey    = 8
-	maxKey    = 200
+	maxKey    = 300
 	maxReason = 500
 )
 

@@ -15,7 +15,7 @@ type Request struct {
 	// IncidentID may be empty.
 	IncidentID string
 	Actor      Actor
-	// Key makes the request idempotent; required, 8–200 bytes.
+	// Key makes the request idempotent; required, 8–300 bytes.
 	Key string
 	// PlanHash is the Hash of the plan that was looked at; when it is not empty
 	// and differs from what would be done now, the request is refused.

@@ -88,6 +88,7 @@ func (a *handlers) routes() (http.Handler, error) {
 		ErrorHandler: func(c *gin.Context, err error, _ int) { a.fail(c, invalidRequest(err)) },
 	})
 	r.GET("/api/v1/openapi.yaml", serveDescription)
+	r.GET("/api/v1/runbook.schema.json", serveRunbookSchema)
 	return r, nil
 }
 

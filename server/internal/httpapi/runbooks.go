@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
+
+	"github.com/gin-gonic/gin"
 
 	"holdfast/runbooks"
 	"holdfast/server/alert"
@@ -210,4 +213,9 @@ func toRunbookRun(r runbooks.Run) gen.RunbookRun {
 		})
 	}
 	return out
+}
+
+// serveRunbookSchema gives editors the JSON Schema of a runbook file; it is no secret.
+func serveRunbookSchema(c *gin.Context) {
+	c.Data(http.StatusOK, "application/schema+json", runbooks.Schema())
 }

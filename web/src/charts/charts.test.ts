@@ -45,7 +45,7 @@ describe("a sparkline", () => {
       ],
       span,
       box,
-      0,
+      { inset: 0 },
     );
     expect(drawn.line).toBe("M0 20L50 0");
     expect(drawn.dots).toEqual([{ x: 80, y: 10 }]);
@@ -59,14 +59,21 @@ describe("a sparkline", () => {
       ],
       span,
       box,
-      0,
+      { inset: 0 },
     );
     expect(drawn.line).toBe("M0 0L100 0.4");
   });
 
+  it("takes in a limit that lies above", () => {
+    const half = [0, 100].map((time) => ({ at: time, value: 5 }));
+    const drawn = spark(half, span, box, { inset: 0, include: [20] });
+    expect(drawn.line).toBe("M0 15L100 15");
+    expect(drawn.y(20)).toBe(0);
+  });
+
   it("lies at the bottom when everything is zero", () => {
     const zero = [0, 100].map((time) => ({ at: time, value: 0 }));
-    expect(spark(zero, span, box, 0).line).toBe("M0 20L100 20");
+    expect(spark(zero, span, box, { inset: 0 }).line).toBe("M0 20L100 20");
   });
 
   it("shares its time with its neighbours and has none without points", () => {

@@ -14,10 +14,16 @@ export type Spark = {
 
 /**
  * Draws points into a box with the time from left to right. The value axis begins
- * at zero (or below, for negative values), so that a ripple does not look like a wave.
+ * at zero (or below, for negative values), so that a ripple does not look like a
+ * wave, and takes in the values of `include`, such as a limit or other curves.
  */
-export function spark(points: readonly Point[], span: Span, box: Box, inset = 2): Spark {
-  const values = points.flatMap(({ value }) => (value === null ? [] : [value]));
+export function spark(
+  points: readonly Point[],
+  span: Span,
+  box: Box,
+  { inset = 2, include = [] }: { inset?: number; include?: readonly number[] } = {},
+): Spark {
+  const values = points.flatMap(({ value }) => (value === null ? [] : [value])).concat(include);
   const low = Math.min(0, ...values);
   const high = Math.max(...values, low);
   const inner = box.height - 2 * inset;

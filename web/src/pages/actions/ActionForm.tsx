@@ -63,7 +63,10 @@ export function ActionForm({ spec, suggested, why, incident, onClose }: Props) {
     whyNot(me, spec.role) ??
     (complete ? undefined : "Fill in the parameters first.") ??
     (plan.error ? "There is no plan to confirm." : undefined) ??
-    (fresh ? undefined : "The plan is being made.");
+    (fresh ? undefined : "The plan is being made.") ??
+    (plan.data?.leased.length
+      ? "Somebody holds this already: revert that lease first."
+      : undefined);
 
   function submit(event: FormEvent): void {
     event.preventDefault();

@@ -3,10 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { serverNow } from "../../format/clock";
 import { noData } from "../../format/number";
 import { useNow } from "../../ui/useNow";
+import { CriterionCurve } from "./CriterionCurve";
 import classes from "./CriterionView.module.css";
 import { demand, judge, measure, newest } from "./criterion";
 import { criterionQuery } from "./queries";
-import { Sparkline } from "./Sparkline";
 import { VerdictTag } from "./statusTags";
 import type { Criterion, StepState } from "./types";
 
@@ -43,7 +43,7 @@ function Live({ criterion }: { criterion: Criterion }) {
         </span>
         <VerdictTag verdict={verdict} />
       </div>
-      {series.length > 0 && <Sparkline series={series} criterion={criterion} />}
+      {series.length > 0 && <CriterionCurve series={series} criterion={criterion} />}
       <Text size="xs" c="var(--hf-muted)" component="div">
         {error
           ? "The metrics could not be read just now."

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import type { MetricSeries, Runbook, RunbookRun } from "../../api/types";
 import { answeredMeanwhile, answerLabel, answersOf } from "./answers";
 import { demand, judge, measure, newest } from "./criterion";
-import { curve, range } from "./curve";
 import { draftOf, fill, valuesOf } from "./params";
 import { byPhase, currentStep, evidenceOf, phaseMs, sayStep, tally, tookMs } from "./progress";
 import type { Criterion, StepState } from "./types";
@@ -81,23 +80,6 @@ describe("a criterion", () => {
     const series = (seconds: number) =>
       ({ labels: {}, points: [{ at: at(seconds), value: 1 }] }) as MetricSeries;
     expect(newest([series(0), series(90)], begin + 100_000)).toEqual([null, 1]);
-  });
-});
-
-describe("the small chart", () => {
-  it("breaks where there is no data, and spans the limit", () => {
-    const points = [
-      { at: at(0), value: 0 },
-      { at: at(10), value: null },
-      { at: at(20), value: 10 },
-      { at: at(30), value: 5 },
-    ];
-    const box = { width: 30, height: 10, low: 0, high: 10, start: begin, end: begin + 30_000 };
-    expect(curve(points, box)).toBe("M0.0 10.0M20.0 0.0L30.0 5.0");
-    const { low, high } = range([{ labels: {}, points }], 20);
-    expect(low).toBe(0);
-    expect(high).toBeCloseTo(22);
-    expect(range([], 0).high).toBeGreaterThan(0);
   });
 });
 
