@@ -44,7 +44,7 @@ func TestBrowserStory(t *testing.T) {
 	}, npm, "--prefix", "../web", "run", "--silent", "e2e:story")
 	require.Equal(t, 0, suite.waitFor(10*time.Minute), "the console's story failed:\n%s\n%s", suite.out, d.out)
 	t.Logf("the runbook in the console took %s", time.Since(begun).Round(time.Second))
-	events := d.events(t)
+	events := d.events()
 	require.Contains(t, events, "calm")
 	require.Contains(t, events, "rollback")
 	executed := d.admin.audited(t, "action.executed")

@@ -72,7 +72,7 @@ func TestKillAtEachRunbookStep(t *testing.T) {
 		step := run.Steps[run.Current]
 		killOnce(step.Step.ID + " " + step.Status)
 		if len(step.Answers) == 0 {
-			time.Sleep(200 * time.Millisecond)
+			<-time.After(200 * time.Millisecond)
 			continue
 		}
 		answer, known := decisions[step.Step.ID]

@@ -66,6 +66,12 @@ test("the runbook walks from isolate to restore", { timeout: 600_000 }, async ()
     "steps that failed",
   );
   await look(suite, "story-done");
+  await page
+    .getByRole("navigation", { name: "Main" })
+    .getByRole("link", { name: "Overview" })
+    .click();
+  await page.getByTestId("service").first().waitFor();
+  await look(suite, "story-after");
 });
 
 /** Answers whatever is asked until no step is in progress. */
