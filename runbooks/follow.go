@@ -43,7 +43,7 @@ func progressOf(run actions.Run) (progress, string) {
 		case actions.Inconclusive:
 			return unjudged, cmp.Or(v.Detail, "no data")
 		default:
-			return unjudged, "in force, not judged yet"
+			return unjudged, cmp.Or(v.Detail, "in force, not judged yet")
 		}
 	case actions.StatusFailed:
 		return gone, cmp.Or(run.EndDetail, string(run.EndReason))

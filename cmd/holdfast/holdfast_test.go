@@ -185,13 +185,14 @@ func chainedHead(t *testing.T, db string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
+	var said bytes.Buffer // read after done
+	state := t.TempDir()
 	go func() {
-		var sink bytes.Buffer
-		done <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--database", db}, func(string) (string, bool) { return "", false }, &sink, &sink)
+		done <- run(ctx, []string{"serve", "--listen", "127.0.0.1:0", "--database", db, "--state", state}, func(string) (string, bool) { return "", false }, &said, &said)
 	}()
 	defer func() {
 		cancel()
-		require.Equal(t, exitOK, <-done)
+		require.Equal(t, exitOK, <-done, said.String())
 	}()
 	var head string
 	require.Eventually(t, func() bool {

@@ -49,6 +49,7 @@ func TestExtract(t *testing.T) {
 		0,
 		series("vllm:inter_token_latency_seconds_sum", 30), series("vllm:inter_token_latency_seconds_count", 1000),
 		series("vllm:generation_tokens_total", 1000), series("vllm:num_preemptions_total", 1),
+		series("vllm:request_generation_tokens_sum", 400), series("vllm:request_generation_tokens_count", 10),
 		series("vllm:request_success_total", 10, "finished_reason", "stop"), series("vllm:request_success_total", 0, "finished_reason", "abort"),
 		series("vllm:request_queue_time_seconds_sum", 0), series("vllm:request_queue_time_seconds_count", 0),
 	)
@@ -58,6 +59,7 @@ func TestExtract(t *testing.T) {
 		series("vllm:num_requests_running", 40),
 		series("vllm:inter_token_latency_seconds_sum", 60), series("vllm:inter_token_latency_seconds_count", 1250),
 		series("vllm:generation_tokens_total", 1250), series("vllm:num_preemptions_total", 6),
+		series("vllm:request_generation_tokens_sum", 960), series("vllm:request_generation_tokens_count", 23),
 		series("vllm:request_success_total", 23, "finished_reason", "stop"), series("vllm:request_success_total", 2, "finished_reason", "abort"),
 		series("vllm:request_queue_time_seconds_sum", 30), series("vllm:request_queue_time_seconds_count", 15),
 		series("vllm:kv_cache_usage_perc", 0.4, "engine", "0"), series("vllm:kv_cache_usage_perc", 0.6, "engine", "1"),
@@ -74,6 +76,7 @@ func TestExtract(t *testing.T) {
 		signals.QueueTime:     {2, signals.Seconds, "engine", "vllm:request_queue_time_seconds"},
 		signals.Decode:        {0.12, signals.SecondsPerToken, "engine", "vllm:inter_token_latency_seconds"},
 		signals.Tokens:        {25, signals.TokensPerSecond, "engine", "vllm:generation_tokens_total"},
+		signals.Answer:        {560.0 / 13, signals.TokensPerRequest, "engine", "vllm:request_generation_tokens"},
 		signals.KVUse:         {0.6, signals.Ratio, "engine", "vllm:kv_cache_usage_perc"},
 		signals.Preemptions:   {0.5, signals.RequestsPerSecond, "engine", "vllm:num_preemptions_total"},
 		signals.Finished:      {1.5, signals.RequestsPerSecond, "engine", "vllm:request_success_total"},
