@@ -112,7 +112,7 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 	defer func() { err = errors.Join(err, stopAll(d.stops)) }()
 	for _, step := range []func(context.Context) error{d.prepare, d.startSlack, d.startEngines, d.startServer, d.startGateways, d.ready} {
 		if err := step(ctx); err != nil {
-			return err
+			return interrupted(ctx, err)
 		}
 	}
 	if err := d.banner(ctx, time.Since(begun)); err != nil {

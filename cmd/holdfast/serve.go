@@ -96,7 +96,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return usageError{err}
 	}
 	if err := s.Start(ctx); err != nil {
-		return portError(err, "--listen")
+		return interrupted(ctx, portError(err, "--listen"))
 	}
 	stops := []func(context.Context) error{s.Stop}
 	if f.withGateway {
@@ -109,6 +109,15 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	<-ctx.Done()
 	opts.Logger.Info("stopping")
 	return stopAll(stops)
+}
+
+// interrupted forgives what failed because the process was told to stop while it
+// was starting.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // stopAll stops newest first.
