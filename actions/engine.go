@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"holdfast/loop"
 )
 
 // Options configure an Engine. Zero durations take the default named with them.
@@ -55,10 +57,10 @@ type Engine struct {
 
 	kicked chan struct{}
 
-	mu       sync.Mutex
-	sweptAt  time.Time
-	stop     context.CancelFunc
-	finished chan struct{}
+	runner loop.Runner
+
+	mu      sync.Mutex
+	sweptAt time.Time
 }
 
 // NewEngine makes an Engine; it does nothing by itself before Start. It fails
@@ -122,52 +124,18 @@ func (e *Engine) Live(ctx context.Context, incidentID string) (runs []Run, err e
 }
 
 // Start runs the ticker until Stop or the end of ctx. Starting twice has no effect.
-func (e *Engine) Start(ctx context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stop != nil {
-		return
-	}
-	ctx, e.stop = context.WithCancel(ctx)
-	e.finished = make(chan struct{})
-	go e.loop(ctx, e.finished)
-}
+func (e *Engine) Start(ctx context.Context) { e.runner.Start(ctx, e.loop) }
 
 // Stop ends the ticker and waits for the step in progress. A stopped engine may be started again.
-func (e *Engine) Stop() {
-	e.mu.Lock()
-	stop, finished := e.stop, e.finished
-	e.stop, e.finished = nil, nil
-	e.mu.Unlock()
-	if stop != nil {
-		stop()
-		<-finished
-	}
-}
+func (e *Engine) Stop() { e.runner.Stop() }
 
-func (e *Engine) loop(ctx context.Context, finished chan<- struct{}) {
-	defer close(finished)
-	ticker := time.NewTicker(e.pollEvery)
-	defer ticker.Stop()
-	wake := e.store.Wake()
-	for {
+func (e *Engine) loop(ctx context.Context) {
+	loop.Every(ctx, e.pollEvery, e.store.Wake(), e.kicked, func(ctx context.Context) {
 		if _, err := e.Tick(ctx); err != nil && ctx.Err() == nil {
 			e.log.WarnContext(ctx, "action runs could not all be moved on; they are tried again", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		case <-wake:
-		case <-e.kicked:
-		}
-	}
+	})
 }
 
 // kick makes the loop look at once; without a loop it does nothing.
-func (e *Engine) kick() {
-	select {
-	case e.kicked <- struct{}{}:
-	default:
-	}
-}
+func (e *Engine) kick() { loop.Kick(e.kicked) }

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"holdfast/actions"
+	"holdfast/loop"
 )
 
 // Options configure an Engine. Zero durations take the default named with them.
@@ -55,9 +55,7 @@ type Engine struct {
 
 	kicked chan struct{}
 
-	mu       sync.Mutex
-	stop     context.CancelFunc
-	finished chan struct{}
+	runner loop.Runner
 }
 
 // NewEngine makes an Engine; it does nothing by itself before Start. It fails
@@ -124,52 +122,18 @@ func (e *Engine) List(ctx context.Context, f Filter) (runs []Run, err error) {
 }
 
 // Start runs the ticker until Stop or the end of ctx. Starting twice has no effect.
-func (e *Engine) Start(ctx context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stop != nil {
-		return
-	}
-	ctx, e.stop = context.WithCancel(ctx)
-	e.finished = make(chan struct{})
-	go e.loop(ctx, e.finished)
-}
+func (e *Engine) Start(ctx context.Context) { e.runner.Start(ctx, e.loop) }
 
 // Stop ends the ticker and waits for the transitions in progress. A stopped engine may be started again.
-func (e *Engine) Stop() {
-	e.mu.Lock()
-	stop, finished := e.stop, e.finished
-	e.stop, e.finished = nil, nil
-	e.mu.Unlock()
-	if stop != nil {
-		stop()
-		<-finished
-	}
-}
+func (e *Engine) Stop() { e.runner.Stop() }
 
-func (e *Engine) loop(ctx context.Context, finished chan<- struct{}) {
-	defer close(finished)
-	ticker := time.NewTicker(e.pollEvery)
-	defer ticker.Stop()
-	wake := e.store.Wake()
-	for {
+func (e *Engine) loop(ctx context.Context) {
+	loop.Every(ctx, e.pollEvery, e.store.Wake(), e.kicked, func(ctx context.Context) {
 		if _, err := e.Tick(ctx); err != nil && ctx.Err() == nil {
 			e.log.WarnContext(ctx, "runbook runs could not all be moved on; they are tried again", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		case <-wake:
-		case <-e.kicked:
-		}
-	}
+	})
 }
 
 // kick makes the loop look at once; without a loop it does nothing.
-func (e *Engine) kick() {
-	select {
-	case e.kicked <- struct{}{}:
-	default:
-	}
-}
+func (e *Engine) kick() { loop.Kick(e.kicked) }

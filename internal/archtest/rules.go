@@ -37,6 +37,12 @@ var layers = []layer{
 		foreign: []string{"go.yaml.in/yaml/v3"},
 	},
 	{
+		why:     "the background loop is a leaf that every engine may use: standard library only",
+		in:      []string{"loop"},
+		own:     []string{},
+		foreign: []string{},
+	},
+	{
 		why:     "the policy contract and the signal types are read by both planes: standard library only",
 		in:      []string{"gpuguard/policy/...", "gpuguard/signals/..."},
 		own:     []string{"holdfast/strict"},
@@ -54,18 +60,18 @@ var layers = []layer{
 	{
 		why: "actions know the policy and the signals, and reach everything else through ports",
 		in:  []string{"actions/..."},
-		own: []string{"holdfast/gpuguard/policy", "holdfast/gpuguard/signals", "holdfast/strict/..."},
+		own: []string{"holdfast/gpuguard/policy", "holdfast/gpuguard/signals", "holdfast/loop", "holdfast/strict/..."},
 	},
 	{
 		why: "runbooks are built from actions and judge signals",
 		in:  []string{"runbooks/..."},
-		own: []string{"holdfast/actions/...", "holdfast/gpuguard/signals", "holdfast/strict/..."},
+		own: []string{"holdfast/actions/...", "holdfast/gpuguard/signals", "holdfast/loop", "holdfast/strict/..."},
 	},
 	{
 		why: "the domain packages hold rules and ports, no transport and no storage",
 		in:  domain,
 		own: append([]string{
-			"holdfast/actions/...", "holdfast/runbooks", "holdfast/gpuguard/policy", "holdfast/gpuguard/signals", "holdfast/strict/...",
+			"holdfast/actions/...", "holdfast/runbooks", "holdfast/gpuguard/policy", "holdfast/gpuguard/signals", "holdfast/loop", "holdfast/strict/...",
 		}, inModule(domain)...),
 		deny: []string{
 			"net/http/...", "database/sql/...", "gorm.io/...",

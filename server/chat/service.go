@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"holdfast/actions"
+	"holdfast/loop"
 	"holdfast/server/audit"
 	"holdfast/server/identity"
 	"holdfast/server/incident"
@@ -65,9 +65,7 @@ type Service struct {
 	clickLease  time.Duration
 	giveUpAfter time.Duration
 
-	mu       sync.Mutex
-	stop     context.CancelFunc
-	finished chan struct{}
+	clicking loop.Runner
 }
 
 // New makes a Service; Start makes it do what clicks ask. It fails when a
@@ -98,45 +96,17 @@ func New(o Options) (*Service, error) {
 }
 
 // Start does what clicks ask until Stop or the end of ctx. Starting twice has no effect.
-func (s *Service) Start(ctx context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stop != nil {
-		return
-	}
-	ctx, s.stop = context.WithCancel(ctx)
-	s.finished = make(chan struct{})
-	go s.loop(ctx, s.finished)
-}
+func (s *Service) Start(ctx context.Context) { s.clicking.Start(ctx, s.loop) }
 
 // Stop ends what Start began and waits for the click in progress.
-func (s *Service) Stop() {
-	s.mu.Lock()
-	stop, finished := s.stop, s.finished
-	s.stop, s.finished = nil, nil
-	s.mu.Unlock()
-	if stop != nil {
-		stop()
-		<-finished
-	}
-}
+func (s *Service) Stop() { s.clicking.Stop() }
 
-func (s *Service) loop(ctx context.Context, finished chan<- struct{}) {
-	defer close(finished)
-	ticker := time.NewTicker(s.pollEvery)
-	defer ticker.Stop()
-	wake := s.store.WakeClicks()
-	for {
+func (s *Service) loop(ctx context.Context) {
+	loop.Every(ctx, s.pollEvery, s.store.WakeClicks(), nil, func(ctx context.Context) {
 		if _, err := s.Process(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "clicks could not all be worked off; they are tried again", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		case <-wake:
-		}
-	}
+	})
 }
 
 // spec describes an action by name; false when there is no such action.

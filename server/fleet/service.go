@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"holdfast/loop"
 	"holdfast/server/audit"
 	"holdfast/server/identity"
 )
@@ -37,10 +37,7 @@ type Service struct {
 	forgetAfter time.Duration
 	hub         *hub
 	samples     *samples
-
-	mu       sync.Mutex
-	stop     context.CancelFunc
-	finished chan struct{}
+	runner      loop.Runner
 }
 
 // New makes a Service; Start makes its stream follow the policy. It fails when
@@ -67,28 +64,12 @@ func New(o Options) (*Service, error) {
 // Start follows revisions and members until Stop or the end of ctx, and feeds
 // the subscribers. Starting twice has no effect.
 func (s *Service) Start(ctx context.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stop != nil {
-		return
-	}
-	ctx, s.stop = context.WithCancel(ctx)
-	s.finished = make(chan struct{})
 	s.hub.open()
-	go s.follow(ctx, s.finished)
+	s.runner.Start(ctx, s.follow)
 }
 
 // Stop ends what Start began and closes every subscription.
-func (s *Service) Stop() {
-	s.mu.Lock()
-	stop, finished := s.stop, s.finished
-	s.stop, s.finished = nil, nil
-	s.mu.Unlock()
-	if stop != nil {
-		stop()
-		<-finished
-	}
-}
+func (s *Service) Stop() { s.runner.Stop() }
 
 // permit requires a person's role and audits a refusal.
 func (s *Service) permit(ctx context.Context, least identity.Role, verb, subject string) (identity.Principal, error) {

@@ -79,8 +79,7 @@ func liveCount(all []Gateway, now time.Time) int {
 const forgetEvery = time.Hour
 
 // follow reads the head at each wake-up and poll and feeds the hub.
-func (s *Service) follow(ctx context.Context, finished chan<- struct{}) {
-	defer close(finished)
+func (s *Service) follow(ctx context.Context) {
 	defer s.hub.closeAll()
 	ticker := time.NewTicker(s.pollEvery)
 	defer ticker.Stop()
