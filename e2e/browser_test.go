@@ -22,7 +22,7 @@ func TestBrowserConsole(t *testing.T) {
 	d.waitPage(t, "LLMErrorRateHigh", "Trip breaker")
 	begun := time.Now()
 	suite := start(t, []string{
-		"HOLDFAST_E2E_LOGIN_URL=" + d.loginLink(), "HOLDFAST_E2E_SCREENSHOTS=" + t.TempDir(), "HOLDFAST_E2E_CHROMIUM=" + chromium,
+		"HOLDFAST_E2E_LOGIN_URL=" + d.loginLink(), "HOLDFAST_E2E_SCREENSHOTS=" + pictures(t), "HOLDFAST_E2E_CHROMIUM=" + chromium,
 	}, npm, "--prefix", "../web", "run", "--silent", "e2e")
 	require.Equal(t, 0, suite.waitFor(3*time.Minute), "the console's suite failed:\n%s", suite.out)
 	t.Logf("the console's suite took %s", time.Since(begun).Round(time.Millisecond))
@@ -35,12 +35,8 @@ func TestBrowserStory(t *testing.T) {
 	chromium, npm := browser(t)
 	d := startDemo(t, "--story", "slow-model", "--story-warmup", "30s", "--story-hold", "10s")
 	begun := time.Now()
-	pictures := os.Getenv("HOLDFAST_E2E_SCREENSHOTS") // kept for those who want to look
-	if pictures == "" {
-		pictures = t.TempDir()
-	}
 	suite := start(t, []string{
-		"HOLDFAST_E2E_LOGIN_URL=" + d.loginLink(), "HOLDFAST_E2E_SCREENSHOTS=" + pictures, "HOLDFAST_E2E_CHROMIUM=" + chromium,
+		"HOLDFAST_E2E_LOGIN_URL=" + d.loginLink(), "HOLDFAST_E2E_SCREENSHOTS=" + pictures(t), "HOLDFAST_E2E_CHROMIUM=" + chromium,
 	}, npm, "--prefix", "../web", "run", "--silent", "e2e:story")
 	require.Equal(t, 0, suite.waitFor(10*time.Minute), "the console's story failed:\n%s\n%s", suite.out, d.out)
 	t.Logf("the runbook in the console took %s", time.Since(begun).Round(time.Second))
@@ -64,6 +60,16 @@ func TestBrowserSlackPage(t *testing.T) {
 	info, err := os.Stat(picture)
 	require.NoError(t, err)
 	require.Positive(t, info.Size())
+}
+
+// pictures is the folder for screenshots: the one that the environment names
+// keeps them for those who want to look.
+func pictures(t *testing.T) string {
+	t.Helper()
+	if folder := os.Getenv("HOLDFAST_E2E_SCREENSHOTS"); folder != "" {
+		return folder
+	}
+	return t.TempDir()
 }
 
 // browser is Chromium and npm, with the console built into the programs.

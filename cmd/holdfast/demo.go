@@ -68,7 +68,7 @@ With SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and SLACK_CHANNEL set, cards go to re
 	fl.IntSliceVar(&f.gatewayPorts, "gateway-ports", []int{8081, 8083}, "ports of the gateways")
 	fl.IntSliceVar(&f.adminPorts, "gateway-admin-ports", []int{9081, 9083}, "admin ports of the gateways")
 	fl.IntSliceVar(&f.enginePorts, "engine-ports", []int{9101, 9102}, "ports of the LLM and the embedding engine")
-	fl.Float64Var(&f.traffic, "traffic", 12, "background requests per second; 0 sends none; a story brings its own")
+	fl.Float64Var(&f.traffic, "traffic", 12, "background requests per second; 0 sends none; a story brings its own before it")
 	f.story.register(cmd)
 	cmd.AddCommand(a.demoAlertCommand(&f.state))
 	return cmd
@@ -120,10 +120,11 @@ func (a *app) demo(ctx context.Context, f demoFlags) (err error) {
 	}
 	if f.story.name != "" {
 		err = d.playStory(ctx)
-	} else if f.traffic > 0 {
-		d.startTraffic(ctx)
 	}
 	if err == nil {
+		if f.traffic > 0 {
+			d.startTraffic(ctx)
+		}
 		<-ctx.Done()
 	}
 	fmt.Fprintln(a.err, "\nstopping …")
