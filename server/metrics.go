@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"holdfast/actions"
 	"holdfast/server/alert"
@@ -73,15 +74,31 @@ func (s *Server) openMetrics(context.Context) error {
 	return nil
 }
 
-// startMetrics starts the embedded Prometheus, once alerts can be taken in.
+// metricsRetry is how long after a failure the embedded Prometheus is started again.
+const metricsRetry = time.Minute
+
+// startMetrics starts the embedded Prometheus, once alerts can be taken in. A
+// full disk or a broken folder must not keep the server from its work: then
+// questions about metrics are answered as unavailable, and it is tried again.
 func (s *Server) startMetrics(ctx context.Context) error {
 	if s.prometheus == nil {
 		return nil
 	}
-	if err := s.prometheus.Start(ctx); err != nil {
-		return fmt.Errorf("embedded Prometheus: %w", err)
-	}
 	s.cleanup(s.prometheus.Stop)
+	err := s.prometheus.Start(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	s.log.Error("the embedded Prometheus could not be started; its rules call nobody until it is", "error", err, "retry_in", metricsRetry.String())
+	running := false
+	s.every(context.WithoutCancel(ctx), metricsRetry, "start the embedded Prometheus", func(ctx context.Context) error {
+		if running {
+			return nil
+		}
+		err := s.prometheus.Start(ctx)
+		running = err == nil
+		return err
+	})
 	return nil
 }
 
