@@ -145,7 +145,7 @@ install_missing() {
 # --- Go and npm --------------------------------------------------------------
 
 check_go() {
-    have go || die "Go is missing: install Go 1.26 or newer (https://go.dev/doc/install)"
+    have go || die "Go is missing: install Go 1.26.7 or newer (https://go.dev/doc/install)"
     # Asking for the version downloads the pinned toolchain where it is missing.
     go version >/dev/null || die "the Go toolchain '${GOTOOLCHAIN:-local}' cannot be had; see docs/adr/0003-pin-the-toolchain.md"
 }
