@@ -26,16 +26,16 @@ func TestEveryStepsByTimeAndBySignals(t *testing.T) {
 		r.Start(t.Context(), run)
 		r.Start(t.Context(), func(context.Context) { t.Error("a second one runs beside the first") })
 		synctest.Wait()
-		time.Sleep(300 * time.Millisecond)
+		<-time.After(300 * time.Millisecond)
 		// One is taken, one is kept for later, and a third adds nothing.
 		loop.Kick(kick)
 		loop.Kick(kick)
 		loop.Kick(kick)
 		synctest.Wait()
-		time.Sleep(300 * time.Millisecond)
+		<-time.After(300 * time.Millisecond)
 		wake <- struct{}{}
 		synctest.Wait()
-		time.Sleep(600 * time.Millisecond)
+		<-time.After(600 * time.Millisecond)
 		r.Stop()
 		require.Equal(t, []time.Duration{0, 300 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond, time.Second}, at)
 	})
@@ -49,7 +49,7 @@ func TestStopWaitsAndStartBeginsAnew(t *testing.T) {
 			ended := false
 			r.Start(t.Context(), func(ctx context.Context) {
 				<-ctx.Done()
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				ended = true
 			})
 			r.Stop()
