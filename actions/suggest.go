@@ -78,20 +78,46 @@ func (e *Engine) fitting(label, dependency string, snap Snapshot) []Suggestion {
 	return found
 }
 
-// annotated reads the annotation. A required parameter that takes a dependency
-// and is not given takes the one the labels name.
-func (e *Engine) annotated(text, dependency string) []Suggestion {
-	var found []Suggestion
+// Proposed is one measure as an annotation names it.
+type Proposed struct {
+	Action string
+	// Params are texts as written, by name.
+	Params map[string]string
+}
+
+// ParseSuggested reads the annotation suggested_actions. Names and parameters are
+// not checked: what does not fit is left out by whoever plans it.
+func ParseSuggested(text string) []Proposed {
+	var found []Proposed
 	for i, item := range strings.Split(text, ",") {
 		if i == mostSuggested {
 			break
 		}
 		name, given, _ := strings.Cut(strings.TrimSpace(item), ":")
-		a, err := e.registry.Get(name)
+		if name == "" {
+			continue
+		}
+		p := Proposed{Action: name, Params: map[string]string{}}
+		for pair := range strings.SplitSeq(given, ";") {
+			if param, value, ok := strings.Cut(pair, "="); ok {
+				p.Params[strings.TrimSpace(param)] = strings.TrimSpace(value)
+			}
+		}
+		found = append(found, p)
+	}
+	return found
+}
+
+// annotated reads the annotation. A required parameter that takes a dependency
+// and is not given takes the one the labels name.
+func (e *Engine) annotated(text, dependency string) []Suggestion {
+	var found []Suggestion
+	for _, proposed := range ParseSuggested(text) {
+		a, err := e.registry.Get(proposed.Action)
 		if err != nil {
 			continue
 		}
-		params := givenParams(a.Spec(), given)
+		params := typed(a.Spec(), proposed.Params)
 		for _, p := range a.Spec().Params {
 			if _, there := params[p.Name]; !there && p.Required && p.Kind == "dependency" && dependency != "" {
 				params[p.Name] = dependency
@@ -101,20 +127,15 @@ func (e *Engine) annotated(text, dependency string) []Suggestion {
 		if err != nil {
 			continue
 		}
-		found = append(found, Suggestion{Action: name, Params: raw, Why: "the alert rule names it"})
+		found = append(found, Suggestion{Action: proposed.Action, Params: raw, Why: "the alert rule names it"})
 	}
 	return found
 }
 
-// givenParams reads "name=value;name=value"; numbers by the kind of the parameter.
-func givenParams(spec Spec, text string) map[string]any {
+// typed turns texts into numbers by the kind of the parameter.
+func typed(spec Spec, given map[string]string) map[string]any {
 	params := map[string]any{}
-	for pair := range strings.SplitSeq(text, ";") {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok {
-			continue
-		}
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	for name, value := range given {
 		params[name] = value
 		for _, p := range spec.Params {
 			number := p.Kind == "number" || p.Kind == "integer"

@@ -362,6 +362,16 @@ func TestSuggest(t *testing.T) {
 			map[string]string{"runbook_id": "all"},
 			[]runbooks.Suggestion{{Runbook: "all", Params: map[string]string{"dependency": "llm", "rate": "40"}, Missing: []string{}}},
 		},
+		"what the alert proposes for the action": {
+			map[string]string{"dependency": "llm"},
+			map[string]string{"runbook": "all", "suggested_actions": "set_rate_limit:target=global;requests_per_second=7, trip_breaker:dependency=other"},
+			[]runbooks.Suggestion{{Runbook: "all", Params: map[string]string{"dependency": "llm", "rate": "7"}, Missing: []string{}}},
+		},
+		"what the alert proposes and cannot be": {
+			map[string]string{"dependency": "llm"},
+			map[string]string{"runbook": "all", "suggested_actions": "set_rate_limit:requests_per_second=many"},
+			[]runbooks.Suggestion{{Runbook: "all", Params: map[string]string{"dependency": "llm", "rate": "40"}, Missing: []string{}}},
+		},
 		"a list, with both annotations, each once": {
 			nil,
 			map[string]string{"runbook": " beta , gamma,all,beta", "runbook_id": "all"},
