@@ -101,7 +101,7 @@ test-short: ## Fast tests only: no race detector, no PostgreSQL, cached results
 e2e: ## End to end with a real browser, Prometheus and Alertmanager
 	@scripts/deps.sh go postgres web e2e
 	@$(MAKE) --no-print-directory build
-	@GO='$(GO)' TESTREPORT='$(TESTREPORT)' scripts/e2e.sh '$(RUN)'
+	@GO='$(GO)' TESTREPORT='$(TESTREPORT) -figures' scripts/e2e.sh '$(RUN)'
 
 .PHONY: e2e-kube
 e2e-kube: ## The tier that needs a Kubernetes control plane

@@ -8,6 +8,7 @@ import (
 
 func main() {
 	noSkips := flag.Bool("no-skips", false, "fail when a test was skipped")
+	figures := flag.Bool("figures", false, "also show what passing tests logged")
 	allowFile := flag.String("allow", "", "`file` of skips that -no-skips accepts")
 	flag.Parse()
 	if flag.NArg() != 0 {
@@ -20,6 +21,7 @@ func main() {
 		os.Exit(2)
 	}
 	r := newReport(os.Stdout)
+	r.figures = *figures
 	if err := r.read(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(1)

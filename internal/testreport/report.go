@@ -33,6 +33,8 @@ type skip struct {
 // report collects what a run of go test said.
 type report struct {
 	out io.Writer
+	// figures shows what passing tests logged, such as measurements.
+	figures bool
 	// output holds the lines of tests whose result is not known yet.
 	output map[testID]*strings.Builder
 	// running holds packages that started and have not ended.
@@ -118,16 +120,19 @@ func (r *report) kept(id testID) string {
 	return ""
 }
 
-// ended prints what a failed test printed, or a package's closing lines, and
-// forgets the rest.
+// ended prints what a failed test printed (of a passing one what it logged, when
+// that is wanted), or a package's closing lines, and forgets the rest.
 func (r *report) ended(id testID, failed bool) {
 	defer delete(r.output, id)
 	if id.test == "" {
 		r.packageEnded(id, failed)
 		return
 	}
-	if failed {
+	switch logged := reasons(r.kept(id)); {
+	case failed:
 		r.print(r.kept(id))
+	case r.figures && logged != "":
+		r.print("PASS " + id.test + "\n" + logged)
 	}
 }
 
@@ -188,7 +193,7 @@ func (r *report) finish(noSkips bool, allowed []allowance) bool {
 	return good
 }
 
-// reasons keeps what a skipped test itself said.
+// reasons keeps what a test itself said.
 func reasons(output string) string {
 	var b strings.Builder
 	for line := range strings.Lines(output) {

@@ -35,6 +35,19 @@ func TestPassingRunPrintsClosingLinesOnly(t *testing.T) {
 	require.Equal(t, "ok  \tm/a\t0.1s\n1 passed, 0 failed, 0 skipped\n", out)
 }
 
+func TestFiguresOfPassingTestsAreShownWhenWanted(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	r := newReport(&out)
+	r.figures = true
+	logged := `{"Action":"output","Package":"m/a","Test":"TestOne","Output":"    a_test.go:9: click to enforced 70 ms\n"}`
+	begun := `{"Action":"output","Package":"m/a","Test":"TestOne","Output":"=== RUN   TestOne\n"}`
+	silent := `{"Action":"pass","Package":"m/a","Test":"TestThree"}`
+	require.NoError(t, r.read(strings.NewReader(strings.Join([]string{startA, begun, logged, passOne, silent, okA, passA}, "\n"))))
+	require.True(t, r.finish(true, nil))
+	require.Equal(t, "PASS TestOne\n    a_test.go:9: click to enforced 70 ms\nok  \tm/a\t0.1s\n2 passed, 0 failed, 0 skipped\n", out.String())
+}
+
 func TestSkipIsLoudAndFailsWhereItIsForbidden(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
