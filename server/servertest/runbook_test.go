@@ -101,7 +101,9 @@ func TestTheSlowModelRunbookFromAlertToRestore(t *testing.T) {
 	t.Parallel()
 	servertest.Each(t, func(t *testing.T, database string) {
 		s := servertest.New(t, servertest.Options{Database: database, Gateways: 2, Server: func(o *server.Options) { o.Metrics = healthy() }})
-		receipt := s.PostAlert(servertest.Alert{Name: "DecodeSlow", Annotations: map[string]string{"runbook": "slow-model"}})
+		receipt := s.PostAlert(servertest.Alert{Name: "DecodeSlow", Annotations: map[string]string{
+			"runbook": "slow-model", "suggested_actions": "set_rate_limit:target=route:chat;requests_per_second=7",
+		}})
 
 		var detail struct {
 			Runbooks []struct {
@@ -117,6 +119,8 @@ func TestTheSlowModelRunbookFromAlertToRestore(t *testing.T) {
 		require.Equal(t, "llm", proposed.Params["service"])
 		require.Equal(t, "prod", proposed.Params["environment"])
 		require.Equal(t, "llm", proposed.Params["dependency"])
+		require.Equal(t, "route:chat", proposed.Params["target"], "what the alert proposes")
+		require.Equal(t, "7", proposed.Params["surviving_rps"], "what the alert proposes")
 		require.Empty(t, proposed.Missing)
 		card := s.WaitCardSays("Runbook for this", "Slow model")
 		require.Contains(t, string(card.RawBlocks), "/incidents/"+receipt.Incident+"?runbook=slow-model")
@@ -134,7 +138,7 @@ func TestTheSlowModelRunbookFromAlertToRestore(t *testing.T) {
 		for i := range s.Gateways {
 			s.Eventually("the limit at every gateway", func() bool {
 				l := s.Gateways[i].Effective().Document.Routes["chat"].Limit
-				return l != nil && l.RequestsPerSecond > 0 && l.RequestsPerSecond <= 8
+				return l != nil && l.RequestsPerSecond > 0 && l.RequestsPerSecond <= 7
 			})
 		}
 		t.Logf("%s: press → limit at both gateways %d ms", database, time.Since(pressed).Milliseconds())
